@@ -34,21 +34,30 @@
 namespace twinlink {
 namespace {
 
-enum class Mover { own, mpi };
+using Library = CudaAwareRules::Library;
 enum class SendCall { standard, synchronous, buffered };
 
+/// Does the MPI library move device memory itself?
+constexpr std::array kMovers{OptionChoice<bool>{"own", false}, OptionChoice<bool>{"mpi", true}};
+constexpr std::array kSendCalls{OptionChoice<SendCall>{"standard", SendCall::standard},
+                                OptionChoice<SendCall>{"synchronous", SendCall::synchronous},
+                                OptionChoice<SendCall>{"buffered", SendCall::buffered}};
+constexpr std::array kLibraries{OptionChoice<Library>{"mvapich2", Library::mvapich2},
+                                OptionChoice<Library>{"openmpi", Library::openmpi}};
+
 constexpr std::array kOptions{
-    Option{"library", "own|mpi", "own", "own: Twinlink's protocols; mpi: the MPI library gets the device pointers"},
-    Option{"send", "standard|synchronous|buffered", "standard",
+    Option{"library", kNamesOf<kMovers>, "own",
+           "own: Twinlink's protocols; mpi: the MPI library gets the device pointers"},
+    Option{"send", kNamesOf<kSendCalls>, "standard",
            "MPI_Send; MPI_Ssend: no send ends before the peer has begun to receive; MPI_Bsend: the CPU copies every "
            "message into attached memory first, and it goes on as a host message"},
-    Option{"rules", "mvapich2|openmpi", "mvapich2", "whose order and limits the choice follows"},
+    Option{"rules", kNamesOf<kLibraries>, "mvapich2", "whose order and limits the choice follows"},
     Option{"ipc_from", "SIZE", "32K", "mvapich2: messages of this size and more go by CUDA IPC"},
     Option{"whole_to", "SIZE", "16K", "messages up to this size are staged whole, larger ones as a pipeline"},
-    Option{"use_cuda", "0|1", "1", "mvapich2: does the library take device pointers at all?"},
-    Option{"ipc", "0|1", "1",
+    Option{"use_cuda", kNamesOf<kSwitch>, "1", "mvapich2: does the library take device pointers at all?"},
+    Option{"ipc", kNamesOf<kSwitch>, "1",
            "mvapich2: 0: no CUDA IPC, but within a node the adapter in loopback, where there is one"},
-    Option{"shared_memory", "0|1", "0", "mvapich2 with ipc=0: shared memory instead of the adapter"},
+    Option{"shared_memory", kNamesOf<kSwitch>, "0", "mvapich2 with ipc=0: shared memory instead of the adapter"},
     Option{"smp_copy_size", "SIZE", "256K", "mvapich2 in shared memory: the size of the copies of a large message"}};
 
 constexpr std::array kAliases{Alias{"MV2_CUDA_BLOCK_SIZE", "chunk", "mvapich2"},
@@ -58,9 +67,6 @@ constexpr std::array kAliases{Alias{"MV2_CUDA_BLOCK_SIZE", "chunk", "mvapich2"},
                               Alias{"MV2_USE_SHARED_MEM", "shared_memory", "mvapich2"},
                               Alias{"MV2_SMP_SEND_BUF_SIZE", "smp_copy_size", "mvapich2"}};
 
-/// Where this differs, the user has asked for it.
-constexpr int kDefaultDepth = 64;
-
 /// The MPI library of the job moves device memory by itself.
 class LibraryChannel final : public Channel {
  public:
@@ -68,10 +74,11 @@ class LibraryChannel final : public Channel {
       : rank_(rank),
         messages_(rank, peer, settings, call == SendCall::synchronous ? Sending::synchronous : Sending::standard),
         attached_(rank, settings.timeout),
-        buffered_(call == SendCall::buffered) {}
+        buffered_(call == SendCall::buffered),
+        wires_(by_which_wires(rank.path_to(peer))) {}
 
   [[nodiscard]] std::string path_taken() const override {
-    return std::string(known_.empty() ? "host" : "device") + " memory given to the MPI library";
+    return std::string(known_.empty() ? "host" : "device") + " memory given to the MPI library" + wires_;
   }
 
  private:
@@ -97,6 +104,7 @@ class LibraryChannel final : public Channel {
   PlainMessages messages_;
   AttachedBuffer attached_;
   bool buffered_;
+  std::string wires_;
   std::vector<Buffer> known_;
 };
 
@@ -165,7 +173,7 @@ class ChoosingChannel final : public Channel {
     const int on_host = (message.buffer.memory == Memory::device ? 0 : 1) + (peers_on_host ? 1 : 0);
     CudaAwareChoice way = choose_protocol(rules_, rank_.path_to(peer_), message.length, on_host);
     if (call_ == SendCall::synchronous) make_synchronous(way);
-    Key key{way.protocol, way.settings.chunk.count()};
+    Key key{way.protocol, way.settings.chunk_or_whole().count()};
     settings_of_.try_emplace(key, way.settings);
     return key;
   }
@@ -206,20 +214,19 @@ class CudaAware final : public Protocol {
   }
   [[nodiscard]] Memory message_memory() const override { return Memory::device; }
   [[nodiscard]] Answer takes_host_memory(const Settings&) const override { return Answer::granted(); }
-  [[nodiscard]] Settings defaults() const override { return {.chunk = Bytes{}, .depth = kDefaultDepth}; }
   [[nodiscard]] std::span<const Option> options() const override { return kOptions; }
   [[nodiscard]] std::span<const Alias> aliases() const override { return kAliases; }
   [[nodiscard]] std::span<const Preset> presets() const override {
     static const std::array presets{
         Preset{"mvapich2",
                "CUDA IPC from 32 KiB (MVAPICH2-GDR's manual), whole messages to 16 KiB, its eager limit",
-               {.depth = 64, .options = {{"rules", "mvapich2"}}}},
+               {.options = {{"rules", "mvapich2"}}}},
         Preset{"mvapich2-1.8",
                "the same with blocks of 64 KiB, the default of the older manuals",
-               {.chunk = 64_KiB, .depth = 64, .options = {{"rules", "mvapich2"}}}},
+               {.chunk = 64_KiB, .options = {{"rules", "mvapich2"}}}},
         Preset{"openmpi",
                "smcuda within a node whatever the size; whole messages to 12 KiB, openib's eager limit",
-               {.depth = 64, .options = {{"rules", "openmpi"}, {"whole_to", "12K"}}}}};
+               {.options = {{"rules", "openmpi"}, {"whole_to", "12K"}}}}};
     return presets;
   }
   [[nodiscard]] bool delegates() const override { return true; }
@@ -231,12 +238,12 @@ class CudaAware final : public Protocol {
     check_settings(*this, settings);
     require_support(*this, rank.path_to(peer));
     const OptionReader read(*this, settings);
-    if (!read.choice<bool>("use_cuda")) {
+    if (!read.choice("use_cuda", kSwitch)) {
       throw UnavailableError(
           "protocol 'cuda-aware' cannot run here: with MV2_USE_CUDA=0 the library takes no device pointers");
     }
-    const auto call = read.choice<SendCall>("send");
-    if (read.choice<Mover>("library") == Mover::own) {
+    const auto call = read.choice("send", kSendCalls);
+    if (!read.choice("library", kMovers)) {
       return std::make_unique<ChoosingChannel>(rank, peer, settings, call);
     }
     if (const Answer& allowed = rank.path_to(peer).device_memory_on_network; !allowed) {
@@ -250,11 +257,13 @@ class CudaAware final : public Protocol {
 
 CudaAwareRules cuda_aware_rules(const Settings& settings) {
   const OptionReader read(cuda_aware_protocol(), settings);
-  CudaAwareRules rules{.library = read.choice<CudaAwareRules::Library>("rules"),
-                       .ipc = read.choice<bool>("ipc"),
+  CudaAwareRules rules{.library = read.choice("rules", kLibraries),
+                       .ipc = read.choice("ipc", kSwitch),
                        .ipc_from = read.size("ipc_from"),
                        .whole_to = read.size("whole_to"),
-                       .shared_memory = read.choice<bool>("shared_memory")};
+                       .chunk = settings.chunk,
+                       .depth = settings.depth,
+                       .shared_memory = read.choice("shared_memory", kSwitch)};
   if (rules.library == CudaAwareRules::Library::openmpi) {
     for (const char* option : {"use_cuda", "ipc", "shared_memory", "smp_copy_size"}) {
       if (!settings.options.contains(option)) continue;
@@ -268,8 +277,6 @@ CudaAwareRules cuda_aware_rules(const Settings& settings) {
   if (rules.shared_memory || settings.options.contains("smp_copy_size")) {
     rules.smp_copy_size = read.size("smp_copy_size");
   }
-  if (settings.chunk != Bytes{}) rules.chunk = settings.chunk;
-  if (settings.depth != kDefaultDepth) rules.depth = settings.depth;
   return rules;
 }
 
@@ -284,11 +291,11 @@ CudaAwareChoice choose_protocol(const CudaAwareRules& rules, const Path& path, B
   };
   const auto pipeline = [&](const char* protocol, const char* preset, std::string reason) {
     Settings settings = find_preset(find_protocol(protocol), preset).settings;
-    settings.chunk = rules.chunk.value_or(settings.chunk);
-    settings.depth = rules.depth.value_or(settings.depth);
+    if (rules.chunk) settings.chunk = rules.chunk;
+    if (rules.depth) settings.depth = rules.depth;
     // The receiver cannot grant more at once than it has buffers.
     if (const auto credits = settings.options.find("credits"); credits != settings.options.end()) {
-      credits->second = std::to_string(std::min(std::stoi(credits->second), settings.depth));
+      credits->second = std::to_string(std::min(std::stoi(credits->second), settings.depth_or_one()));
     }
     return CudaAwareChoice{protocol, std::move(settings), std::move(reason)};
   };
@@ -353,12 +360,12 @@ std::span<const DeviceCall> device_calls() {
                                                       {"MPI_Irecv", {}, kReceive},
                                                       {"MPI_Recv_init", {}, kReceive},
                                                       {"MPI_Sendrecv", {}, "--pattern bidirectional --window 1"},
-                                                      {"MPI_Bcast", {}, {}},
+                                                      {"MPI_Bcast", {}, "workload broadcast"},
                                                       {"MPI_Gather", {}, {}},
                                                       {"MPI_Gatherv", {}, {}},
-                                                      {"MPI_Allgather", {}, {}},
+                                                      {"MPI_Allgather", {}, "workload all-gather"},
                                                       {"MPI_Allgatherv", {}, {}},
-                                                      {"MPI_Alltoall", {}, {}},
+                                                      {"MPI_Alltoall", {}, "workload all-to-all"},
                                                       {"MPI_Alltoallv", {}, {}},
                                                       {"MPI_Scatter", {}, {}},
                                                       {"MPI_Scatterv", {}, {}},

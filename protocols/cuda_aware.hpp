@@ -48,7 +48,7 @@ CudaAwareRules cuda_aware_rules(const Settings& settings);
 struct DeviceCall {
   std::string_view name;     ///< "MPI_Send"
   std::string_view refusal;  ///< why not; empty if it does
-  std::string_view run_by;   ///< the options of cuda-aware that run it; empty: none
+  std::string_view run_by;   ///< the options of cuda-aware, or the workload over it, that run it; empty: none
 };
 std::span<const DeviceCall> device_calls();
 

@@ -37,15 +37,17 @@ namespace twinlink {
 namespace {
 
 enum class Buffers { own, shared };
-enum class Copies { asynchronous, synchronous };
+constexpr std::array kBuffers{OptionChoice<Buffers>{"own", Buffers::own},
+                              OptionChoice<Buffers>{"shared", Buffers::shared}};
+/// Is every copy waited for?
+constexpr std::array kCopies{OptionChoice<bool>{"asynchronous", false}, OptionChoice<bool>{"synchronous", true}};
 
 constexpr std::array kOptions{
-    Option{"buffers", "own|shared", "own",
+    Option{"buffers", kNamesOf<kBuffers>, "own",
            "own: the network moves the bytes on; shared: both GPUs of a node reach one segment, and --chunk 0 takes "
            "for each message the chunk that suits its size"},
     Option{"credits", "COUNT", "0", "the receiver grants so many at once; 0: posted receives are enough"},
-    Option{"copies", "asynchronous|synchronous", "asynchronous", "synchronous: the CPU waits for every copy"},
-    kSendOption};
+    Option{"copies", kNamesOf<kCopies>, "asynchronous", "synchronous: the CPU waits for every copy"}, kSendOption};
 
 /// Of a fragment of Open MPI's pipeline (its source).
 constexpr Bytes kFragmentHeader = 32_B;
@@ -93,17 +95,17 @@ class GpuDirectV1 final : public Protocol {
     require_support(*this, rank.path_to(peer));
     const OptionReader read(*this, settings);
     const auto credits = read.count("credits");
-    const bool synchronous = read.choice<Copies>("copies") == Copies::synchronous;
-    if (credits > static_cast<std::uint64_t>(settings.depth)) {
+    const bool synchronous = read.choice("copies", kCopies);
+    if (credits > static_cast<std::uint64_t>(settings.depth_or_one())) {
       throw UsageError("protocol 'gpudirect-v1': credits come in batches of " + std::to_string(credits) +
-                       ", but the depth gives the receiver only " + std::to_string(settings.depth) +
+                       ", but the depth gives the receiver only " + std::to_string(settings.depth_or_one()) +
                        " buffers: the sender would wait for ever");
     }
-    if (read.choice<Buffers>("buffers") == Buffers::own) {
+    if (read.choice("buffers", kBuffers) == Buffers::own) {
       const StagedStyle style{.memory = Memory::pinned,
                               .credits = credits,
                               .synchronous = synchronous,
-                              .sending = read.choice<Sending>("send")};
+                              .sending = read.choice("send", kSendings)};
       return std::make_unique<StagedChannel>(rank, peer, settings, style);
     }
     if (!rank.path_to(peer).same_node) {

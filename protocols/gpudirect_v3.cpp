@@ -32,13 +32,13 @@ namespace {
 constexpr Stream kOutStream{0};
 constexpr Stream kInStream{1};
 
-enum class Caching { on, off };
+constexpr std::array kCaching{OptionChoice<bool>{"on", true}, OptionChoice<bool>{"off", false}};
 
 // The limits are inclusive; Open MPI's is not.
 constexpr std::array<Option, 5> kOptions{{
     {"send_limit", "SIZE", "8K", "the adapter reads messages up to this size from device memory"},
     {"receive_limit", "SIZE", "128K", "the adapter writes messages up to this size into device memory"},
-    {"registration_cache", "on|off", "on", "keep device memory registered after its message"},
+    {"registration_cache", kNamesOf<kCaching>, "on", "keep device memory registered after its message"},
     {"registration_cache_size", "COUNT", "1000", "buffers that stay registered, 1 or more"},
     kSendOption,
 }};
@@ -54,7 +54,7 @@ std::size_t cache_capacity(const Protocol& protocol, const OptionReader& options
     throw UsageError("protocol '" + std::string(protocol.name()) +
                      "': registration_cache_size is 0, but must be 1 or more; registration_cache=off has no cache");
   }
-  return options.choice<Caching>("registration_cache") == Caching::on ? size : 0;
+  return options.choice("registration_cache", kCaching) ? size : 0;
 }
 
 /// How one side takes part in a message.
@@ -96,7 +96,8 @@ class RdmaChannel final : public Channel {
     const std::string ends = on_host_ && peer_on_host   ? "; both ends lie in host memory"
                              : on_host_ || peer_on_host ? "; one end lies in host memory, and is direct"
                                                         : "";
-    return regimes() + ends + (hypothetical.empty() ? "" : "; hypothetical: " + hypothetical);
+    return regimes() + by_which_wires(rank_.path_to(peer_)) + ends +
+           (hypothetical.empty() ? "" : "; hypothetical: " + hypothetical);
   }
   [[nodiscard]] std::vector<Counter> counters() const override { return registrations_.counters(); }
 
@@ -104,7 +105,7 @@ class RdmaChannel final : public Channel {
   Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
     const Plan out = plan(outgoing, limits_.send);
     const Plan in = plan(incoming, limits_.receive);
-    const auto depth = static_cast<std::size_t>(settings_.depth);
+    const auto depth = static_cast<std::size_t>(settings_.depth_or_one());
     if (out.any_staged) out_.reserve(out.staged, depth);
     if (in.any_staged) in_.reserve(in.staged, depth);
     for (const auto& messages : {incoming, outgoing}) {
@@ -143,7 +144,7 @@ class RdmaChannel final : public Channel {
     for (const View& message : messages) {
       const bool on_host = message.buffer.memory != Memory::device;
       const bool direct = on_host || message.length <= limit;
-      const Bytes chunk = message.length > cut_above ? settings_.chunk : Bytes{};
+      const Bytes chunk = message.length > cut_above ? settings_.chunk_or_whole() : Bytes{};
       const auto pieces = cut({&message, 1}, chunk);
       for (const View& piece : pieces) {
         plan.pieces.push_back(piece);
@@ -176,7 +177,7 @@ class RdmaChannel final : public Channel {
 
   [[nodiscard]] Lane sending(const Plan& plan) {
     return {.pieces = plan.pieces,
-            .depth = static_cast<std::size_t>(settings_.depth),
+            .depth = static_cast<std::size_t>(settings_.depth_or_one()),
             .steps = {
                 registering(plan),
                 {"copy out",
@@ -194,7 +195,7 @@ class RdmaChannel final : public Channel {
   }
   [[nodiscard]] Lane receiving(const Plan& plan) {
     return {.pieces = plan.pieces,
-            .depth = static_cast<std::size_t>(settings_.depth),
+            .depth = static_cast<std::size_t>(settings_.depth_or_one()),
             .steps = {
                 registering(plan),
                 {"receive",
@@ -258,7 +259,7 @@ class GpuDirectV3 final : public Protocol {
     require_support(*this, rank.path_to(peer));
     return std::make_unique<RdmaChannel>(rank, peer, settings,
                                          Limits{options.size("send_limit"), options.size("receive_limit")}, capacity,
-                                         options.choice<Sending>("send"));
+                                         options.choice("send", kSendings));
   }
 };
 

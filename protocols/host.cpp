@@ -12,15 +12,17 @@ namespace {
 
 class HostChannel final : public Channel {
  public:
-  HostChannel(Rank& rank, RankId peer, const Settings& settings, Sending how) : messages_(rank, peer, settings, how) {}
+  HostChannel(Rank& rank, RankId peer, const Settings& settings, Sending how)
+      : wires_(by_which_wires(rank.path_to(peer))), messages_(rank, peer, settings, how) {}
 
-  [[nodiscard]] std::string path_taken() const override { return "host memory to host memory"; }
+  [[nodiscard]] std::string path_taken() const override { return "host memory to host memory" + wires_; }
 
  private:
   Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
     return messages_.exchange(outgoing, incoming);
   }
 
+  std::string wires_;
   PlainMessages messages_;
 };
 
@@ -35,7 +37,7 @@ class Host final : public Protocol {
   [[nodiscard]] Support supports(const Path&) const override { return {}; }
   [[nodiscard]] std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Settings& settings) const override {
     check_settings(*this, settings);
-    const auto how = OptionReader(*this, settings).choice<Sending>("send");
+    const auto how = OptionReader(*this, settings).choice("send", kSendings);
     return std::make_unique<HostChannel>(rank, peer, settings, how);
   }
 };

@@ -27,11 +27,12 @@
 namespace twinlink {
 namespace {
 
-enum class HostMemory { pageable, pinned };
+constexpr std::array kMemories{OptionChoice<Memory>{"pageable", Memory::pageable},
+                               OptionChoice<Memory>{"pinned", Memory::pinned}};
 
 constexpr std::array kOptions{
     kSendOption,
-    Option{"memory", "pageable|pinned", "pageable",
+    Option{"memory", kNamesOf<kMemories>, "pageable",
            "pinned: page-locked, but not shared with the adapter, so that a CPU copies between two host buffers"}};
 
 class Staging final : public Protocol {
@@ -48,8 +49,8 @@ class Staging final : public Protocol {
   [[nodiscard]] std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Settings& settings) const override {
     check_settings(*this, settings);
     const OptionReader read(*this, settings);
-    StagedStyle style{.sending = read.choice<Sending>("send")};
-    if (read.choice<HostMemory>("memory") == HostMemory::pinned) {
+    StagedStyle style{.sending = read.choice("send", kSendings)};
+    if (read.choice("memory", kMemories) == Memory::pinned) {
       style.memory = Memory::pinned;
       style.shared = false;
     }

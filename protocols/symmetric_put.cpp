@@ -44,12 +44,15 @@ constexpr Stream kPutStream{0};
 /// connection, where the user orders them, and there is a beginning behind those.
 constexpr std::size_t kMostInRound = (kMostSignals - 1) / 3;
 
-enum class Mover { copy_engine, kernel };
+constexpr std::array kEngines{OptionChoice<Engine>{"copy-engine", Engine::dma},
+                              OptionChoice<Engine>{"kernel", Engine::kernel}};
 enum class Order { exchange, user };
+constexpr std::array kOrders{OptionChoice<Order>{"exchange", Order::exchange},
+                             OptionChoice<Order>{"user", Order::user}};
 
 constexpr std::array kOptions{
-    Option{"engine", "copy-engine|kernel", "copy-engine", "who writes into a peer's memory on the same node"},
-    Option{"order", "exchange|user", "exchange",
+    Option{"engine", kNamesOf<kEngines>, "copy-engine", "who writes into a peer's memory on the same node"},
+    Option{"order", kNamesOf<kOrders>, "exchange",
            "exchange: the target opens its memory once per exchange; user: the caller orders them, as on a real heap"}};
 
 /// What a signal may say besides the beginning of a connection.
@@ -143,7 +146,7 @@ class SymmetricChannel final : public Channel {
         engine_(engine),
         order_(order),
         through_adapter_(by_adapter(rank.path_to(peer))),
-        signals_(static_cast<std::size_t>(settings_.depth)),
+        signals_(static_cast<std::size_t>(settings_.depth_or_one())),
         lanes_{Lane{.pieces = {}, .depth = signals_.size(), .steps = target_steps()},
                Lane{.pieces = {}, .depth = signals_.size(), .steps = origin_steps()}} {
     constexpr std::array kControlTags{tags::kHeader, tags::kReady};
@@ -168,8 +171,8 @@ class SymmetricChannel final : public Channel {
   Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
     deadline_ = rank_.now() + settings_.timeout;
     if (Outcome outcome = extend_heap(outgoing, incoming); !outcome.ok()) return outcome;
-    out_.take(outgoing, settings_.chunk);
-    in_.take(incoming, settings_.chunk);
+    out_.take(outgoing, settings_.chunk_or_whole());
+    in_.take(incoming, settings_.chunk_or_whole());
     for (std::size_t begin = 0; begin < std::max(out_.pieces(), in_.pieces()); begin += kMostInRound) {
       const bool open = order_ == Order::exchange || begin > 0;
       if (Outcome outcome = round(begin, open); !outcome.ok()) return outcome;
@@ -355,11 +358,11 @@ class SymmetricPut final : public Protocol {
     check_settings(*this, settings);
     require_support(*this, rank.path_to(peer));
     const OptionReader read(*this, settings);
-    const Engine engine = read.choice<Mover>("engine") == Mover::kernel ? Engine::kernel : Engine::dma;
+    const Engine engine = read.choice("engine", kEngines);
     if (engine == Engine::kernel && by_adapter(rank.path_to(peer))) {
       throw UnavailableError("protocol 'symmetric-put' by a kernel cannot run here: the ranks are on different nodes");
     }
-    return std::make_unique<SymmetricChannel>(rank, peer, settings, engine, read.choice<Order>("order"));
+    return std::make_unique<SymmetricChannel>(rank, peer, settings, engine, read.choice("order", kOrders));
   }
 };
 

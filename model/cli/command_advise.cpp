@@ -58,11 +58,11 @@ SearchSpace space_for(const Settings& base, Bytes largest, const std::vector<Byt
                       const std::vector<int>& depths) {
   SearchSpace space = default_search(largest, {base.chunk, base.depth});
   if (!chunks.empty()) {
-    space.chunks = chunks;
+    space.chunks.assign(chunks.begin(), chunks.end());
     space.most_pieces = UINT64_MAX;
   }
   if (!depths.empty()) {
-    space.depths = depths;
+    space.depths.assign(depths.begin(), depths.end());
     space.own_depth.reset();
   }
   return space;
@@ -169,7 +169,7 @@ ExitCode advise(AdviseOptions options, const std::string& command_line) {
     static_cast<void>(bench::make_settings(find_protocol(name), {.options = plan.options}));
   }
   require_two_devices(plan.places);
-  require_writable(options.output, input_of(platform));
+  require_writable(options.output);
   const Bytes largest = plan.sizes.back();
   const std::vector<Bytes> chunks = read_chunks(options.chunks, largest, plan.window);
   std::ranges::sort(options.depths);
@@ -210,7 +210,7 @@ ExitCode compare_protocols(const PlatformOptions& from, const PairOptions& pair,
                         .references = true};
   if (size == Bytes{}) throw UsageError("--size: the smallest message that can be compared is 1 B");
   require_two_devices(plan.places);
-  require_writable(output, input_of(platform));
+  require_writable(output);
   AdviceReport report = make_report(platform, plan, make_survey(platform, plan), Ranks::variants);
   report.command = command_line;
   report.environment = environment_of(platform, from);

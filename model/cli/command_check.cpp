@@ -41,7 +41,7 @@ void print_numbers(const Platform& platform) {
 
 /// All files are read before the verdict, so that all their errors are shown at once.
 ExitCode check(const CheckOptions& options) {
-  bench::require_json_option(options.json, bench::named("an input", options.files));
+  bench::require_json_option(options.json);
   std::string errors;
   nlohmann::json platforms = nlohmann::json::array();
   for (const auto& file : options.files) {

@@ -45,8 +45,7 @@ ExitCode draw(const DrawOptions& options) {
     throw UsageError("--out " + options.out.string() + ": a name that ends in .dot or .svg is expected");
   }
   const Platform platform = read_platform(options.platform);
-  bench::require_other_files({{"--out", options.out}}, input_of(platform));
-  bench::require_writable(options.out);
+  bench::require_output("--out", options.out);
   const bool with_message = !options.pair.from.empty() || !options.pair.to.empty();
   if (!options.protocol.empty() && !with_message) {
     throw UsageError("--protocol is of a message: --from and --to name its devices");

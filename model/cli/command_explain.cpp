@@ -89,7 +89,7 @@ ExitCode explain(const ExplainOptions& options, const std::string& command_line)
                                 : read_platform(options.platform, *asked, make_settings(*asked, options.settings));
   const std::vector<Place> places = read_pair(options.pair, platform);
   if (options.output.format == bench::Format::csv) throw UsageError("--format csv is for --compare");
-  require_writable(options.output, input_of(platform));
+  require_writable(options.output);
   Explanation all = make_explanation(platform, places, options);
   const bool in_words = options.output.format != bench::Format::json;
   if (in_words) print_choice(all, std::cout);

@@ -73,16 +73,14 @@ std::string why_not_on(const Platform& platform, const bench::FigureCurve& curve
 
 /// Asked before anything runs: no output is the platform or another output.
 void require_own_files(const FigureOptions& options, std::span<const bench::Figure* const> figures) {
-  bench::NamedFiles outputs{{"--json", options.json}, {"--report", options.report}};
   for (const bench::Figure* figure : figures) {
-    outputs.push_back({"the plot", options.out / (figure->id + ".svg")});
+    bench::note_output("the plot", options.out / (figure->id + ".svg"));
     for (const bench::FigureCurve& curve : figure->curves) {
-      for (const char* ending : {".json", ".csv"}) outputs.push_back({"a result", options.out / (curve.id + ending)});
+      for (const char* ending : {".json", ".csv"}) bench::note_output("a result", options.out / (curve.id + ending));
     }
   }
-  bench::NamedFiles inputs;
-  if (!options.platform.empty()) inputs.push_back({"the platform", find_platform(options.platform)});
-  bench::require_other_files(outputs, inputs);
+  bench::note_output("--report", options.report);
+  if (!options.platform.empty()) static_cast<void>(read_platform(options.platform, options.overrides));
 }
 
 ExitCode draw_figures(const FigureOptions& options, const std::string& command_line) {

@@ -23,8 +23,7 @@ struct ImportOptions {
 };
 
 ExitCode import_file(const ImportOptions& options) {
-  bench::require_other_files({{"--out", options.out}}, {{"the input", options.file}});
-  bench::require_writable(options.out);
+  bench::require_output("--out", options.out);
   const std::string name = options.name.empty() ? options.out.stem().string() : options.name;
   const SketchedPlatform imported =
       import_topology(bench::read_file(options.file), options.file.string(), name, options.gpu);

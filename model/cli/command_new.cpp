@@ -10,6 +10,7 @@
 #include "platforms/tools/template.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/output_files.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -38,7 +39,7 @@ ExitCode make_new(NewOptions options) {
   if (std::filesystem::exists(options.out, none)) {
     throw UsageError("--out " + options.out.string() + " is there already; name another file");
   }
-  bench::require_writable(options.out);
+  bench::require_output("--out", options.out);
   if (options.wishes.name.empty()) options.wishes.name = options.out.stem().string();
   const std::string text = template_text(options.wishes, platforms_folder() / "parts", options.out);
   const Platform platform = try_out(text, options.out);

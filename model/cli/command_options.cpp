@@ -18,6 +18,7 @@
 #include "protocols/bench/report/document.hpp"
 #include "protocols/bench/results/build.hpp"
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/output_files.hpp"
 #include "protocols/core/units.hpp"
 #include "protocols/cuda_aware.hpp"
 #include "protocols/registry.hpp"
@@ -129,12 +130,6 @@ std::string describe_nodes(const Platform& platform) {
   return text;
 }
 
-bench::NamedFiles input_of(const Platform& platform) {
-  bench::NamedFiles files{{"the platform", platform.file}};
-  for (const std::string& included : platform.included) files.push_back({"a part of the platform", included});
-  return files;
-}
-
 void add_engine_option(CLI::App& command, SimulationOptions& options) {
   using How = SimulationOptions::Engine;
   static const std::map<std::string, How> engines{{"auto", How::automatic}, {"exact", How::exact}};
@@ -206,7 +201,7 @@ void require_page(const std::filesystem::path& file) {
   if (file.extension() != ".html")
     throw UsageError("--report " + file.string() + ": a name that ends in .html is expected");
   report::require_html();
-  bench::require_writable(file);
+  bench::require_output("--report", file);
 }
 
 void add_why_options(CLI::App& command, RoundWishes& wishes, const std::string& each) {
@@ -223,7 +218,8 @@ void add_why_options(CLI::App& command, RoundWishes& wishes, const std::string& 
 }
 
 Seconds simulate_to(const std::filesystem::path& file, const Platform& platform, const std::vector<Place>& places,
-                    const std::function<void(MeasuredRank&)>& body, SimulationOptions options, bench::JsonValue* environment) {
+                    const std::function<void(MeasuredRank&)>& body, SimulationOptions options,
+                    bench::JsonValue* environment) {
   std::vector<std::string> idle_faults;
   options.idle_faults = &idle_faults;
   const auto run = [&](const std::function<void(MeasuredRank&)>& code) {
@@ -250,14 +246,9 @@ Seconds simulate_to(const std::filesystem::path& file, const Platform& platform,
   return end;
 }
 
-bench::NamedFiles with_other_outputs(const Platform& platform, const std::filesystem::path& timeline,
-                                     const std::filesystem::path& report) {
-  bench::NamedFiles files = input_of(platform);
-  bench::require_timeline(timeline, files);
-  bench::require_other_files({{"--report", report}}, files);
+void require_watched(const std::filesystem::path& timeline, const std::filesystem::path& report) {
+  bench::require_output("--timeline", timeline);
   if (!report.empty()) require_page(report);
-  files.push_back({"--report", report});
-  return files;
 }
 
 }  // namespace twinlink::model

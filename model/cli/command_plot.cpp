@@ -17,6 +17,7 @@
 #include "protocols/bench/figure/figures.hpp"
 #include "protocols/bench/report/document.hpp"
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/frame.hpp"
 #include "protocols/bench/results/output_files.hpp"
 #include "protocols/bench/results/results.hpp"
 #include "protocols/core/errors.hpp"
@@ -56,6 +57,9 @@ std::vector<bench::Result> read_curves(const PlotOptions& options) {
     label = options.labels.empty()
                 ? fmt::format("{}, {} ({})", label, results[i].world, options.files[i].stem().string())
                 : options.labels[i];
+    // Nobody must take it for a curve of the machine.
+    const std::string changes = bench::changes_of_platform(results[i].environment);
+    if (!changes.empty()) label += " with " + changes;
   }
   return results;
 }
@@ -67,18 +71,13 @@ report::Document page_of(const std::string& title, const std::vector<bench::Resu
 }
 
 ExitCode plot_files(const PlotOptions& options) {
-  bench::NamedFiles inputs;
-  for (const std::filesystem::path& file : options.files) inputs.push_back({"a result", file});
   const std::string ending = options.out.extension().string();
   if (!options.out.empty()) {
-    bench::require_other_files({{"--out", options.out}}, inputs);
-    if (ending == ".html") {
-      require_page(options.out);
-    } else if (ending == ".svg") {
-      bench::require_writable(options.out);
-    } else {
+    bench::require_output("--out", options.out);
+    if (ending != ".html" && ending != ".svg") {
       throw UsageError("--out " + options.out.string() + ": a name that ends in .svg or .html is expected");
     }
+    if (ending == ".html") report::require_html();
   }
   const std::vector<bench::Result> results = read_curves(options);
   bench::Figure figure{.id = "plot", .title = options.title};

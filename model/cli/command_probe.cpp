@@ -31,7 +31,7 @@ std::vector<Place> places_to_probe(const Platform& platform) {
 
 ExitCode probe(const ProbeOptions& options, const std::string& command_line) {
   const Platform platform = read_platform(options.platform);
-  require_writable(options.probe.output, input_of(platform));
+  require_writable(options.probe.output);
   bench::Progress progress("parts of the probes", bench::ProgressView::standard_error(wall_clock));
   bench::ProbePlan plan = make_plan(options.probe, bench::simulated_repeats());
   plan.on_progress = progress.listener();

@@ -59,7 +59,7 @@ void note_fallback(const Protocol& protocol, const Path& path) {
 /// Of one message in one piece there is never more than one piece under way. Whoever chooses the chunk by the message
 /// may cut it all the same.
 void note_unused_depth(const bench::RunOptions& options, const Protocol& protocol, const bench::Plan& plan) {
-  const Bytes chunk = plan.settings.chunk;
+  const Bytes chunk = plan.settings.chunk_or_whole();
   const bool cuts = chunk != Bytes{} && chunk < plan.sizes.back();
   const auto buffers = plan.settings.options.find("buffers");
   const bool chooses = protocol.delegates() || (buffers != plan.settings.options.end() && buffers->second == "shared");
@@ -73,7 +73,8 @@ ExitCode run_all_pairs(const RunOptions& options, const std::string& command_lin
   const Protocol& protocol = find_protocol(options.run.protocol);
   const Platform platform = read_platform(options.platform, protocol, make_settings(protocol, options.run.settings));
   const bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
-  require_writable(options.run, with_other_outputs(platform, options.timeline, options.report));
+  require_watched(options.timeline, options.report);
+  require_writable(options.run);
   bench::PairSeries pairs;
   simulate_to(
       options.timeline, platform, all_places(options, platform),
@@ -136,7 +137,8 @@ ExitCode run_pairs(const RunOptions& options, const std::string& command_line) {
   const bench::DefaultRepeats repeats = several ? bench::simulated_repeats_at_once() : bench::simulated_repeats();
   const std::vector<bench::PairPlan> pairs =
       make_pair_plans(options.run, repeats, [&all](const std::string& text) { return all.add(text); });
-  require_writable(options.run, with_other_outputs(platform, options.timeline, options.report));
+  require_watched(options.timeline, options.report);
+  require_writable(options.run);
   for (const auto& [protocol, plan] : pairs) note_fallback(*protocol, all.path(plan.first, plan.second));
   std::vector<bench::Result> results;
   simulate_to(
@@ -162,12 +164,12 @@ report::Document message_of_run(const Platform& platform, const std::vector<Plac
   constexpr Bytes kMostShown{1U << 20U};
   Bytes size = plan.sizes.front();
   for (const Bytes each : plan.sizes) {
-    const bool readable = bench::parts_of(protocol, plan.settings, plan.packing, each) <= bench::kMostShown;
+    const bool readable = bench::parts_of(protocol, plan.settings, plan.facts.packing, each) <= bench::kMostShown;
     size = each <= kMostShown && readable ? each : size;
   }
-  bench::require_readable(protocol, plan.settings, plan.packing, size);
+  bench::require_readable(protocol, plan.settings, plan.facts.packing, size);
   report::Document blocks{report::Heading{.level = 2, .text = "A message"}};
-  report::append(blocks, message_blocks(platform, places, protocol, plan.settings, plan.packing, size));
+  report::append(blocks, message_blocks(platform, places, protocol, plan.settings, plan.facts.packing, size));
   return blocks;
 }
 
@@ -223,12 +225,26 @@ const Protocol& choose_protocol(const RunOptions& options) {
   return shortest_way(paths);
 }
 
-ExitCode run(RunOptions options, const std::string& command_line) {
-  if (options.run.protocol.empty()) {
+/// A protocol that was chosen stands where workloads have their algorithm.
+std::vector<SizeTime> times_of(const bench::Series& series, bool chosen) {
+  std::vector<SizeTime> times;
+  for (const bench::Point& point : series.points) {
+    times.push_back({.bytes = point.size.count(),
+                     .algorithm = chosen ? series.protocol : "",
+                     .time_us = point.time_us.median,
+                     .rate_MBps = point.bandwidth_MBps});
+  }
+  return times;
+}
+
+ExitCode run(RunOptions options, const Program& program) {
+  const bool chooses = options.run.protocol.empty();
+  if (chooses) {
     const Protocol& chosen = choose_protocol(options);
     note_choice({.within = &chosen, .between = &chosen});
     options.run.protocol = chosen.name();
   }
+  const std::string& command_line = program.command_line;
   const bool page = !options.report.empty();
   const bool one_pair = options.run.pairs.empty() && !options.run.all_pairs && !options.run.one_process;
   if (!one_pair && (page || options.why.any())) {
@@ -249,7 +265,8 @@ ExitCode run(RunOptions options, const std::string& command_line) {
   const Platform platform = read_platform(options.platform, protocol, make_settings(protocol, options.run.settings));
   const std::vector<Place> places = read_pair(options.pair, platform);
   bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
-  require_writable(options.run, with_other_outputs(platform, options.timeline, options.report));
+  require_watched(options.timeline, options.report);
+  require_writable(options.run);
   note_unused_depth(options.run, protocol, plan);
   const Path path = Topology(platform).path(places[0], places[1]);
   note_fallback(protocol, path);
@@ -299,6 +316,7 @@ ExitCode run(RunOptions options, const std::string& command_line) {
     result.series.points[i].critical_path = why[i].critical_path;
   }
   rows.deliver(result);
+  if (program.on_times) program.on_times(times_of(result.series, chooses));
   if (!options.run.trace.empty()) bench::write_file(options.run.trace, trace);
   if (page) {
     const std::vector<report::Attachment> data{{"result.json", bench::to_text(to_json(result), 2)}};
@@ -337,8 +355,7 @@ void add_run_command(Program& program) {
                       {"twinlink-sim run --platform keeneland-kids -p gpudirect-v1 --from 0/0 --to 1/0",
                        "twinlink-sim run --platform selene -p gpudirect-v3 --all-pairs --place spread --ranks 4 -b 1M",
                        "twinlink-sim run --platform h200-nvlink -p staging --pattern bandwidth -W 16 --json run.json"});
-  command->callback(
-      [&program, options] { program.action = [&program, options] { return run(*options, program.command_line); }; });
+  command->callback([&program, options] { program.action = [&program, options] { return run(*options, program); }; });
 }
 
 }  // namespace twinlink::model

@@ -44,7 +44,7 @@ TimesPlan plan_of(const SensitivityOptions& options, const Platform& platform) {
                  .at_once = options.jobs};
   if (options.size == Bytes{}) throw UsageError("--size: the smallest message is 1 B");
   if (protocol.cuts_messages(plan.settings)) {
-    bench::require_few_pieces(options.size, plan.window, plan.settings.chunk, "the chunk");
+    bench::require_few_pieces(options.size, plan.window, plan.settings.chunk_or_whole(), "the chunk");
   }
   return plan;
 }
@@ -83,7 +83,7 @@ nlohmann::json to_json(const Sensitivity& found) {
 
 ExitCode sensitivity(const SensitivityOptions& options, const std::string& command_line) {
   const Platform platform = read_platform(options.platform);
-  bench::require_json_option(options.json, input_of(platform));
+  bench::require_json_option(options.json);
   TimesPlan plan = plan_of(options, platform);
   bench::Progress progress("simulations", bench::ProgressView::standard_error(wall_clock));
   plan.on_progress = progress.listener();

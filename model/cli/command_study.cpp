@@ -1,14 +1,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <array>
+#include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,7 @@
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/progress.hpp"
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/output_files.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -120,10 +123,24 @@ std::string file_named(const std::vector<std::string>& arguments, std::size_t i)
   return place || fs::path(argument).extension() == ".goal" ? argument : "";
 }
 
+/// Of this program, its code and the compiler's switches: the digest of its file.
+std::string build() {
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  std::uint64_t digest = 14695981039346656037U;  // FNV-1a, of 64 bits
+  std::array<char, 1U << 16U> block{};
+  while (file.read(block.data(), block.size()), file.gcount() > 0) {
+    for (const char byte : std::span(block).first(static_cast<std::size_t>(file.gcount()))) {
+      digest = (digest ^ static_cast<unsigned char>(byte)) * 1099511628211U;
+    }
+  }
+  return fmt::format("{:016x}", digest);
+}
+
 StudyIdentity identity_of(const Study& study, const std::vector<StudyPoint>& points) {
-  StudyIdentity identity{.study = study.title + "\n",
-                         .program = fmt::format("{} with SimGrid {}", program_name(), simgrid_version()),
-                         .points = points.size()};
+  StudyIdentity identity{
+      .study = study.title + "\n",
+      .program = fmt::format("{} with SimGrid {}, build {}", program_name(), simgrid_version(), build()),
+      .points = points.size()};
   std::set<std::string> platforms;           // with what they include
   std::map<std::string, std::string> files;  // all of them, with what they hold
   for (const StudyPoint& point : points) {
@@ -150,38 +167,23 @@ StudyIdentity identity_of(const Study& study, const std::vector<StudyPoint>& poi
   return identity;
 }
 
-/// The command of a point, in a process of its own: its result without what all points share.
-std::string result_of(Program& program, const StudyPoint& point, const fs::path& scratch) {
+/// The command of a point, in a process of its own: its times, for the process that began it.
+std::string result_of(Program& program, const StudyPoint& point) {
   const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (nowhere < 0 || ::dup2(nowhere, STDOUT_FILENO) < 0 || ::dup2(nowhere, STDERR_FILENO) < 0) {
     throw EnvironmentError("dup2", "standard output cannot be left out");
   }
   std::vector<std::string> arguments = point.arguments;
-  const fs::path file = scratch / fmt::format("point-{}.json", ::getpid());
-  arguments.insert(arguments.end(), {"--json", file.string()});
   std::ranges::reverse(arguments);  // as the parser wants them
   try {
     program.app.parse(arguments);
   } catch (const CLI::ParseError& error) {
     throw UsageError(bench::describe(program.app, error));
   }
+  std::vector<SizeTime> times;
+  program.on_times = [&times](std::vector<SizeTime> told) { times = std::move(told); };
   if (program.action() != ExitCode::ok) throw Error("a check failed");
-  const nlohmann::json result = bench::read_json_file(file);
-  // What was chosen, where the study names no protocol.
-  const bool named =
-      std::ranges::any_of(point.arguments, [](const std::string& each) { return each.starts_with("--protocol"); });
-  const std::string chosen = named ? "" : result.at("protocol").get<std::string>();
-  nlohmann::json kept = nlohmann::json::array();
-  for (const nlohmann::json& each : result.at("points")) {
-    const bool workload = each.contains("bus_MBps");
-    kept.push_back({{"bytes", each.at("bytes")},
-                    {"time_us", each.at("time_us")},
-                    {"MBps", each.at(workload ? "bus_MBps" : "bandwidth_MBps")},
-                    {"algorithm", !workload        ? chosen
-                                  : chosen.empty() ? each.at("algorithm").get<std::string>()
-                                                   : each.at("algorithm").get<std::string>() + " over " + chosen}});
-  }
-  return kept.dump();
+  return to_text(times);
 }
 
 void write_results(const StudyIdentity& identity, const std::vector<FinishedPoint>& points, const fs::path& out,
@@ -222,29 +224,10 @@ void make_folder(const fs::path& folder) {
   if (error) throw UsageError(fmt::format("--out {}: {}", folder.string(), error.message()));
 }
 
-/// For what points write, with a name that nobody else has. Its end takes it away.
-class Scratch {
- public:
-  explicit Scratch(const fs::path& out) : folder_((out / "running-XXXXXX").string()) {
-    if (::mkdtemp(folder_.data()) == nullptr) throw EnvironmentError("mkdtemp " + folder_, std::strerror(errno));
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  [[nodiscard]] fs::path folder() const { return folder_; }
-
- private:
-  std::string folder_;
-};
-
 /// Makes the folder, and lets no output be an input or another output.
-void prepare_outputs(const fs::path& out, const fs::path& page, bench::NamedFiles inputs) {
-  bench::NamedFiles outputs{{"--report", page}};
-  for (const char* name : {"study.csv", "study.json", "study.sqlite"}) outputs.push_back({"a result", out / name});
-  bench::require_other_files(outputs, inputs);
+void prepare_outputs(const fs::path& out, const fs::path& page) {
+  for (const char* name : {"study.csv", "study.json", "study.sqlite"}) bench::note_output("a result", out / name);
+  bench::note_output("--report", page);
   make_folder(out);
   if (!page.empty()) require_page(page);
 }
@@ -259,14 +242,7 @@ ExitCode run_study(const StudyOptions& options, Program& program) {
   if (share.ranks > 1 && !options.report.empty()) {
     throw UsageError("--report: of all points; 'study merge' writes it when all processes have ended");
   }
-  bench::NamedFiles inputs{{"the study", options.file}};
-  for (const StudyPoint& point : points) {
-    std::error_code error;
-    const fs::path platform = platform_of(point.arguments).file;
-    if (inputs.back().file != platform && fs::is_regular_file(platform, error))
-      inputs.push_back({"a platform", platform});
-  }
-  prepare_outputs(options.out, options.report, std::move(inputs));
+  prepare_outputs(options.out, options.report);
   const std::string name = share.ranks == 1 ? "study.sqlite" : fmt::format("study-{}.sqlite", share.rank);
   StudyDatabase database(options.out / name, identity, options.resume);
 
@@ -277,20 +253,19 @@ ExitCode run_study(const StudyOptions& options, Program& program) {
     if (mine && !done.contains(place)) left.push_back(place);
   }
   bench::Progress progress("points", bench::ProgressView::standard_error(wall_clock));
-  const Scratch scratch(options.out);
   std::size_t ended = 0;
   std::size_t lost = 0;
   const auto work = [&](std::size_t number) {
     const StudyPoint& point = points[left[number]];
     if (!point.error.empty()) throw UsageError(point.error);
-    return result_of(program, point, scratch.folder());
+    return result_of(program, point);
   };
   in_each_child_process(left.size(), work, options.jobs, [&](const ChildEnd& end) {
     const std::size_t place = left[end.number];
     FinishedPoint point{.place = place, .values = points[place].values, .sample = points[place].sample};
     progress.show(++ended, left.size());
     try {
-      point.result = end.get();
+      point.times = size_times(end.get(), fmt::format("point {}", place));
     } catch (const Error& error) {
       if (end.lost()) {  // nothing is known of it, and --resume runs it again
         progress.clear();
@@ -330,9 +305,8 @@ ExitCode merge(const MergeOptions& options) {
   for (const fs::path& folder : options.folders) {
     for (const fs::path& file : databases_in(folder)) files.push_back(file);
   }
-  bench::NamedFiles inputs;
-  for (const fs::path& file : files) inputs.push_back({"a database", file});
-  prepare_outputs(options.out, options.report, std::move(inputs));
+  std::ranges::for_each(files, bench::note_input);
+  prepare_outputs(options.out, options.report);
   const std::vector<FinishedPoint> points = merged(files);
   const StudyIdentity identity = StudyDatabase(files.front()).identity();
   const fs::path into = options.out / "study.sqlite";

@@ -98,7 +98,7 @@ Cluster cluster_of(const bench::WorkloadPlan& plan, const Platform& platform, co
 ExitCode run_jobs(const Options& options, bench::WorkloadPlan plan, const Platform& platform,
                   const std::string& command_line) {
   const Cluster cluster = cluster_of(plan, platform, options);
-  require_writable(options.workload, input_of(platform));
+  require_writable(options.workload);
   plan.room = room_of(platform, cluster.places);
   const auto show = [&, headed = false](const ClusterPoint& point) mutable {
     if (!std::exchange(headed, true)) print_heading(plan, cluster, std::cout);
@@ -131,8 +131,22 @@ void choose_protocols(bench::WorkloadOptions& workload, const Options& options) 
   note_choice(chosen);
 }
 
-ExitCode run(Options options, const std::string& command_line) {
-  if (options.workload.protocol.empty()) choose_protocols(options.workload, options);
+/// Protocols that were chosen stand behind the algorithm.
+std::vector<SizeTime> times_of(const bench::WorkloadSeries& series, bool chosen) {
+  std::vector<SizeTime> times;
+  for (const bench::WorkloadPoint& point : series.points) {
+    times.push_back({.bytes = point.size.count(),
+                     .algorithm = chosen ? point.algorithm + " over " + series.protocol : point.algorithm,
+                     .time_us = point.time_us.median,
+                     .rate_MBps = point.bus_MBps});
+  }
+  return times;
+}
+
+ExitCode run(Options options, const Program& program) {
+  const bool chooses = options.workload.protocol.empty();
+  if (chooses) choose_protocols(options.workload, options);
+  const std::string& command_line = program.command_line;
   bench::WorkloadPlan plan = make_plan(options.workload, 1, 1);
   const Platform platform = read_platform(options.platform, *plan.ways.within, plan.ways.settings_within);
   if (options.jobs > 1 || !options.background.empty()) {
@@ -143,7 +157,8 @@ ExitCode run(Options options, const std::string& command_line) {
     return run_jobs(options, std::move(plan), platform, command_line);
   }
   const std::vector<Place> places = places_for(plan, platform, options);
-  require_writable(options.workload, with_other_outputs(platform, options.timeline, options.report));
+  require_watched(options.timeline, options.report);
+  require_writable(options.workload);
   bench::WorkloadFile file{.world = "simulated",
                            .program = program_name(),
                            .command = command_line,
@@ -177,6 +192,7 @@ ExitCode run(Options options, const std::string& command_line) {
       },
       simulation, &file.environment);
   deliver(file, options.workload, std::cout);
+  if (program.on_times) program.on_times(times_of(file.series, chooses));
   if (page) {
     const std::vector<report::Attachment> data{{"workload.json", bench::to_text(to_json(file), 2)}};
     bench::write_file(options.report, to_html(workload_page(file, platform, std::move(why)), data));
@@ -222,8 +238,7 @@ void add_workload_command(Program& program) {
                  "--ranks 64 -b 1M -e 64M",
                  "twinlink-sim workload all-reduce --platform selene -p gpudirect-v2 --between-nodes gpudirect-v3 "
                  "--jobs 2 --ranks 8 --place spread --background all-to-all -b 64M"});
-  command->callback(
-      [&program, options] { program.action = [&program, options] { return run(*options, program.command_line); }; });
+  command->callback([&program, options] { program.action = [&program, options] { return run(*options, program); }; });
 }
 
 }  // namespace twinlink::model

@@ -11,6 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "model/engine/simulation.hpp"
+#include "model/study/sweep/study_database.hpp"
 #include "model/study/watch/round_watch.hpp"
 #include "platforms/machine/platform.hpp"
 #include "platforms/tools/faults.hpp"
@@ -31,6 +32,9 @@ struct Program {
   CLI::App& app;
   std::string command_line;            ///< for result files
   std::function<ExitCode()> action{};  ///< set by the subcommand that the user chose
+  /// Told what `run` of one pair and `workload` of one job have simulated: by the study whose point it is. May be
+  /// empty.
+  std::function<void(std::vector<SizeTime>)> on_times{};
 };
 
 void add_run_command(Program& program);
@@ -70,8 +74,6 @@ Platform read_platform(const PlatformOptions& options);
 Platform read_platform(const PlatformOptions& options, const Protocol& protocol, const Settings& settings);
 /// "120 node(s) with 3 GPU(s)", and those of other kinds.
 std::string describe_nodes(const Platform& platform);
-/// The files that it was read from, which no output may be.
-bench::NamedFiles input_of(const Platform& platform);
 
 /// --engine: who says how long a flow takes that is alone on its links.
 void add_engine_option(CLI::App& command, SimulationOptions& options);
@@ -93,10 +95,8 @@ inline constexpr std::string_view kTimelineTracks =
 Seconds simulate_to(const std::filesystem::path& file, const Platform& platform, const std::vector<Place>& places,
                     const std::function<void(MeasuredRank&)>& body, SimulationOptions options,
                     bench::JsonValue* environment = nullptr);
-/// --timeline and --report of a command, for whatever else it writes to be other files: the platform, and these two. A
-/// UsageError where they are the same file, or cannot be written.
-bench::NamedFiles with_other_outputs(const Platform& platform, const std::filesystem::path& timeline,
-                                     const std::filesystem::path& report);
+/// --timeline and --report of a command. A UsageError where they are the same file or an input, or cannot be written.
+void require_watched(const std::filesystem::path& timeline, const std::filesystem::path& report);
 
 /// The two devices of a command: --from and --to. Empty texts take the platform's own pair: GPU 0 of the first two
 /// nodes, or GPUs 0 and 1 where there is one node.

@@ -14,16 +14,21 @@ namespace {
 constexpr Bytes kSmallestChunk = 4_KiB;
 constexpr std::uint64_t kMostPieces = 256;
 
-std::uint64_t pieces_of(Bytes size, Bytes chunk) {
-  return chunk == Bytes{} ? 1 : (size.count() + chunk.count() - 1) / chunk.count();
+using Chunk = std::optional<Bytes>;
+
+/// One that is not set counts as a whole message: nobody has asked for pieces.
+bool cuts(const Chunk& chunk) { return chunk.value_or(Bytes{}) != Bytes{}; }
+
+std::uint64_t pieces_of(Bytes size, const Chunk& chunk) {
+  return cuts(chunk) ? (size.count() + chunk->count() - 1) / chunk->count() : 1;
 }
 
 /// The chunk as it acts on a message of `size`.
-Bytes acting_chunk(Bytes chunk, Bytes size) { return chunk >= size ? Bytes{} : chunk; }
+Chunk acting_chunk(const Chunk& chunk, Bytes size) { return chunk >= size ? Bytes{} : chunk; }
 
 /// Larger is simpler, and the whole message is the largest.
-std::uint64_t coarseness(Bytes chunk) {
-  return chunk == Bytes{} ? std::numeric_limits<std::uint64_t>::max() : chunk.count();
+std::uint64_t coarseness(const Chunk& chunk) {
+  return cuts(chunk) ? chunk->count() : std::numeric_limits<std::uint64_t>::max();
 }
 
 bool simpler(const Tuning& a, const Tuning& b) {
@@ -142,16 +147,16 @@ SearchSpace default_search(Bytes largest, const Tuning& own) {
 
 std::vector<Tuning> tunings_at(Bytes size, int window, const SearchSpace& space) {
   assert(!space.depths.empty() && std::ranges::is_sorted(space.depths));
-  std::set<Bytes> chunks;
-  for (const Bytes chunk : space.chunks) chunks.insert(acting_chunk(chunk, size));
+  std::set<Chunk> chunks;
+  for (const Chunk& chunk : space.chunks) chunks.insert(acting_chunk(chunk, size));
   std::vector<Tuning> tunings;
-  for (const Bytes chunk : chunks) {
+  for (const Chunk& chunk : chunks) {
     const std::uint64_t pieces = pieces_of(size, chunk) * static_cast<std::uint64_t>(window);
-    if (chunk != Bytes{} && pieces > space.most_pieces) continue;
+    if (cuts(chunk) && pieces > space.most_pieces) continue;
     std::uint64_t shallower = 0;  // the depth before
-    for (const int depth : space.depths) {
+    for (const std::optional<int>& depth : space.depths) {
       if (shallower < pieces || depth == space.own_depth) tunings.push_back({chunk, depth});
-      shallower = static_cast<std::uint64_t>(depth);
+      shallower = static_cast<std::uint64_t>(depth.value_or(0));
     }
   }
   return tunings;
@@ -160,7 +165,7 @@ std::vector<Tuning> tunings_at(Bytes size, int window, const SearchSpace& space)
 bool chunks_matter(const Contestant& contestant) {
   for (const auto& [size, samples] : contestant.samples) {
     for (const Sample& sample : samples) {
-      if (sample.tuning.chunk == Bytes{}) continue;
+      if (!cuts(sample.tuning.chunk)) continue;
       const Sample* const whole = sample_for(size, samples, {Bytes{}, sample.tuning.depth});
       if (whole == nullptr || whole->time_us != sample.time_us) return true;
     }
@@ -179,19 +184,19 @@ double slower_by(const SizeAdvice& advice, std::size_t place) {
 
 std::optional<SingleTuning> best_single_tuning(const Contestant& contestant, const SingleSearch& search,
                                                double margin) {
-  std::set<Bytes> chunks;
-  std::set<int> depths(search.depths.begin(), search.depths.end());
+  std::set<Chunk> chunks;
+  std::set<std::optional<int>> depths(search.depths.begin(), search.depths.end());
   for (const auto& [size, samples] : contestant.samples) {
     for (const Sample& sample : samples) {
-      const Bytes chunk = sample.tuning.chunk;
-      if (chunk == Bytes{} || chunk >= search.finest_chunk) chunks.insert(chunk);
+      const Chunk& chunk = sample.tuning.chunk;
+      if (!cuts(chunk) || chunk >= search.finest_chunk) chunks.insert(chunk);
       if (search.depths.empty()) depths.insert(sample.tuning.depth);
     }
   }
   std::vector<SingleTuning> singles;
   std::vector<Sample> means;  // so that the same rule chooses; the mean takes the place of the time
-  for (const Bytes chunk : chunks) {
-    for (const int depth : depths) {
+  for (const Chunk& chunk : chunks) {
+    for (const std::optional<int>& depth : depths) {
       auto single = as_single(contestant, {chunk, depth});
       if (!single) continue;
       means.push_back({single->tuning, 1 + single->loss, {}});
@@ -216,14 +221,16 @@ std::optional<LibraryAdvice> advice_in_aliases(std::span<const Alias> aliases, c
   SingleSearch search{.finest_chunk = finest_chunk};
   if (depth == nullptr) search.depths = {preset.settings.depth};
   auto best = best_single_tuning(contestant, search);
-  if (!best || best->tuning.chunk == Bytes{}) return std::nullopt;
+  if (!best || !cuts(best->tuning.chunk)) return std::nullopt;
   LibraryAdvice advice{.tuning = std::move(*best), .fixed_depth = depth == nullptr};
   const Tuning& tuning = advice.tuning.tuning;
   const auto line = [](const Alias& alias, std::uint64_t value) {
     return std::string(alias.name) + "=" + std::to_string(value);
   };
-  advice.lines.push_back(line(*chunk, (tuning.chunk + chunk->header).count()));
-  if (depth != nullptr) advice.lines.push_back(line(*depth, static_cast<std::uint64_t>(tuning.depth)));
+  advice.lines.push_back(line(*chunk, (*tuning.chunk + chunk->header).count()));
+  if (depth != nullptr && tuning.depth) {
+    advice.lines.push_back(line(*depth, static_cast<std::uint64_t>(*tuning.depth)));
+  }
   return advice;
 }
 

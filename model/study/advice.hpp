@@ -16,16 +16,17 @@ namespace twinlink::model {
 
 /// How a message is cut up: the two settings that advice chooses.
 struct Tuning {
-  Bytes chunk{};  ///< zero: the whole message
-  int depth = 1;
+  std::optional<Bytes> chunk{};  ///< zero: the whole message; empty: not set, as in Settings
+  std::optional<int> depth{};    ///< likewise
 
   friend bool operator==(const Tuning&, const Tuning&) = default;
 };
 
 /// Which tunings are tried.
 struct SearchSpace {
-  std::vector<Bytes> chunks{};  ///< zero: the whole message; a chunk that is not smaller than a message means the same
-  std::vector<int> depths{};    ///< ascending, there is one, and each is at least 1
+  /// Zero: the whole message; a chunk that is not smaller than a message means the same. Empty: not set.
+  std::vector<std::optional<Bytes>> chunks{};
+  std::vector<std::optional<int>> depths{};  ///< ascending, what is not set first; there is one
   /// Tried also where there are fewer pieces, for a protocol may refuse others.
   std::optional<int> own_depth{};
   std::uint64_t most_pieces = 0;  ///< of one exchange; chunks that would cut finer are not tried
@@ -119,8 +120,8 @@ struct SingleTuning {
 
 /// Which single tunings may be chosen.
 struct SingleSearch {
-  std::vector<int> depths{};  ///< empty: all that were simulated
-  Bytes finest_chunk{};       ///< no finer one, for simulating it at the largest size would take too long
+  std::vector<std::optional<int>> depths{};  ///< empty: all that were simulated
+  Bytes finest_chunk{};  ///< no finer one, for simulating it at the largest size would take too long
 };
 
 /// The tuning with the least geometric mean of the times of all sizes; the simplest within `margin` of it. Chunks are

@@ -15,7 +15,16 @@
 namespace twinlink::model {
 namespace {
 
-std::string chunk_text(Bytes chunk) { return chunk == Bytes{} ? "whole" : format_size(chunk); }
+constexpr std::string_view kNotSet = "own";
+
+std::string chunk_text(const std::optional<Bytes>& chunk) {
+  if (!chunk) return std::string(kNotSet);
+  return *chunk == Bytes{} ? "whole" : format_size(*chunk);
+}
+
+std::string depth_text(const std::optional<int>& depth) {
+  return depth ? std::to_string(*depth) : std::string(kNotSet);
+}
 
 /// In MB/s.
 double bandwidth_of(const AdviceReport& report, Bytes size, double time_us) {
@@ -41,8 +50,8 @@ std::string pattern_text(const AdviceReport& report) {
 }
 
 /// What --chunk takes for this chunk of this variant.
-Bytes chunk_option(const AdviceReport& report, const Variant& who, Bytes chunk) {
-  if (chunk != Bytes{}) return chunk;
+std::optional<Bytes> chunk_option(const AdviceReport& report, const Variant& who, const std::optional<Bytes>& chunk) {
+  if (chunk != Bytes{}) return chunk;  // one that is not set, too
   for (const auto* contestants : {&report.survey.contestants, &report.survey.references}) {
     const auto found = std::ranges::find(*contestants, who, &Contestant::who);
     if (found != contestants->end()) return found->whole;
@@ -82,7 +91,7 @@ void print_sizes(const AdviceReport& report, std::ostream& out) {
     const bool alone = at_size.ranking.size() == 1;
     out << fmt::format(
         "{:<8}{:<{}}{:>6}{:>7}{:>13.3f}{:>12.2f}  {:<{}}{:>13}\n", format_size(at_size.size), to_string(winner.who),
-        width, chunk_text(winner.best.tuning.chunk), winner.best.tuning.depth, winner.best.time_us,
+        width, chunk_text(winner.best.tuning.chunk), depth_text(winner.best.tuning.depth), winner.best.time_us,
         bandwidth_of(report, at_size.size, winner.best.time_us), alone ? "none" : to_string(at_size.ranking[1].who),
         width, alone ? "" : percent(slower_by(at_size, 1)) + (slower_by(at_size, 1) < kModelError ? " tie" : ""));
   }
@@ -121,13 +130,16 @@ void print_singles(const AdviceReport& report, std::ostream& out) {
     const std::string preset = single.who.preset.empty() ? "" : "--preset " + single.who.preset + " ";
     std::string options;
     for (const std::string& word : option_words(single.who)) options += "-o " + word + " ";
-    out << fmt::format("  {:<14} {}{}--chunk {} --depth {}: {}\n", single.who.protocol, preset, options,
-                       format_size(chunk_option(report, single.who, single.tuning.chunk)), single.tuning.depth,
-                       percent(single.loss));
+    if (const auto chunk = chunk_option(report, single.who, single.tuning.chunk)) {
+      options += "--chunk " + format_size(*chunk) + " ";
+    }
+    if (single.tuning.depth) options += "--depth " + std::to_string(*single.tuning.depth) + " ";
+    out << fmt::format("  {:<14} {}{}: {}\n", single.who.protocol, preset,
+                       options.empty() ? "its own" : options.substr(0, options.size() - 1), percent(single.loss));
   }
   for (const LibraryAdvice& library : report.libraries) {
     const auto& [who, tuning, loss, missing] = library.tuning;
-    const std::string depth = library.fixed_depth ? fmt::format(" (its depth is {})", tuning.depth) : "";
+    const std::string depth = library.fixed_depth ? fmt::format(" (its depth is {})", depth_text(tuning.depth)) : "";
     out << fmt::format("\nThe same for {}, in the library's own names{}: {}\n  {}\n", to_string(who), depth,
                        percent(loss), fmt::join(library.lines, "\n  "));
   }
@@ -135,9 +147,9 @@ void print_singles(const AdviceReport& report, std::ostream& out) {
 
 /// What a user sets to have it so.
 nlohmann::json to_json(const AdviceReport& report, const Variant& who, const Tuning& tuning) {
-  nlohmann::json json{{"protocol", who.protocol},
-                      {"chunk_bytes", chunk_option(report, who, tuning.chunk).count()},
-                      {"depth", tuning.depth}};
+  nlohmann::json json{{"protocol", who.protocol}};
+  if (const auto chunk = chunk_option(report, who, tuning.chunk)) json["chunk_bytes"] = chunk->count();
+  if (tuning.depth) json["depth"] = *tuning.depth;
   if (!who.preset.empty()) json["preset"] = who.preset;
   if (!who.options.empty()) json["options"] = who.options;
   return json;
@@ -221,7 +233,7 @@ void print_comparison(const AdviceReport& report, std::ostream& out) {
                      "slower by", "path");
   const auto print = [&](const std::string& protocol, const Sample& sample, const std::string& slower) {
     out << fmt::format("{:<{}}{:>6}{:>7}{:>13.3f}{:>12.2f}{:>11}  {}\n", protocol, width,
-                       chunk_text(sample.tuning.chunk), sample.tuning.depth, sample.time_us,
+                       chunk_text(sample.tuning.chunk), depth_text(sample.tuning.depth), sample.time_us,
                        bandwidth_of(report, at_size.size, sample.time_us), slower, sample.path);
   };
   for (std::size_t place = 0; place < at_size.ranking.size(); ++place) {
@@ -271,10 +283,12 @@ std::string to_csv(const AdviceReport& report) {
   for (const SizeAdvice& at_size : report.advice.sizes) {
     for (std::size_t place = 0; place < at_size.ranking.size(); ++place) {
       const auto& [who, best, fastest_us] = at_size.ranking[place];
+      const auto chunk = chunk_option(report, who, best.tuning.chunk);
       csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to_string(report.pattern), report.window,
                          to_string(report.from), to_string(report.to), at_size.size.count(), place + 1, who.protocol,
                          who.preset, bench::csv_cell(fmt::format("{}", fmt::join(option_words(who), " "))),
-                         chunk_option(report, who, best.tuning.chunk).count(), best.tuning.depth, best.time_us,
+                         chunk ? std::to_string(chunk->count()) : "",
+                         best.tuning.depth ? std::to_string(*best.tuning.depth) : "", best.time_us,
                          bandwidth_of(report, at_size.size, best.time_us), fastest_us, 100 * slower_by(at_size, place),
                          bench::csv_cell(best.path));
     }

@@ -27,7 +27,7 @@ struct Candidate {
 
   /// Settings with a chunk of their own may have no other meaning for zero, or one of their own.
   [[nodiscard]] Bytes whole(const SurveyPlan& plan) const {
-    return base.chunk == Bytes{} ? Bytes{} : plan.sizes.back();
+    return base.chunk_or_whole() == Bytes{} ? Bytes{} : plan.sizes.back();
   }
 };
 
@@ -199,7 +199,7 @@ void add_tasks(std::vector<Task>& tasks, const Candidate& candidate, const Surve
     const std::vector<Tuning> tunings = tunings_at(size, plan.window, space);
     for (const Tuning& tuning : tunings) {
       // The last one has the largest chunk that cuts the message, and the greatest depth.
-      const bool at_first = tuning.chunk == Bytes{} || tuning == tunings.back();
+      const bool at_first = tuning.chunk.value_or(Bytes{}) == Bytes{} || tuning == tunings.back();
       if (at_first != (look == Look::first)) continue;
       auto task = std::ranges::find(tasks.begin() + first, tasks.end(), tuning, &Task::tuning);
       if (task == tasks.end()) task = tasks.insert(task, {.candidate = candidate, .tuning = tuning});

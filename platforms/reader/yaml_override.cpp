@@ -117,6 +117,11 @@ void apply_override(YamlValue& document, std::string_view assignment) {
     document.entries.push_back({"software", here, YamlValue(YamlValue::Kind::map, here)});
   }
   YamlValue& target = resolve(document, path, assignment, here);
+  // What it had not is there by now, at this very place.
+  const auto& placed = target.position.file;
+  if (placed && placed != here.file && placed->starts_with("--set ")) {
+    fail(assignment, "it is set already, by " + *placed);
+  }
   if (target.is_number()) {
     const YamlValue source(YamlValue::Kind::scalar, here, "--set on the command line");
     target.entries = {{"value", here, replacement}, {"assumed", here, source}};

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "platforms/topology/topology.hpp"
+#include "protocols/bench/results/output_files.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::model {
@@ -37,6 +38,7 @@ std::vector<Place> places_of_ranks(const Platform& platform, const std::string& 
 }
 
 std::vector<Place> read_places(const Platform& platform, const std::filesystem::path& file) {
+  bench::note_input(file);
   std::ifstream in(file);
   if (!in) throw InputError(fmt::format("--place {}: 'packed', 'spread' or a file that can be read", file.string()));
   constexpr std::size_t kMostRanks = 131'072;

@@ -11,6 +11,7 @@
 
 #include "platforms/yaml/yaml_events.hpp"
 #include "platforms/yaml/yaml_ranges.hpp"
+#include "protocols/bench/results/output_files.hpp"
 
 namespace twinlink::model {
 namespace fs = std::filesystem;
@@ -39,6 +40,7 @@ std::optional<std::string> read_text(const fs::path& file, std::string& problem)
     problem = error ? "cannot be read: " + error.message() : "is larger than 1 MiB, so it is no platform";
     return std::nullopt;
   }
+  bench::note_input(file);
   // No more than its size: files of the kernel have none, and to read one may wait for ever.
   std::ifstream stream(file, std::ios::binary);
   std::string text(size, '\0');

@@ -145,9 +145,4 @@ Bytes OptionReader::size(std::string_view name) const { return parse_size(text(n
 
 std::uint64_t OptionReader::count(std::string_view name) const { return parse_count(text(name)); }
 
-int OptionReader::choice_index(std::string_view name) const {
-  const auto choices = split(find(protocol_, name)->values);
-  return static_cast<int>(std::ranges::find(choices, text(name)) - choices.begin());
-}
-
 }  // namespace twinlink

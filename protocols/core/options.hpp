@@ -1,12 +1,17 @@
 // A protocol's own options: checked when they are set, read when a connection is opened.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "protocols/core/choices.hpp"
 #include "protocols/core/protocol.hpp"
 
 namespace twinlink {
@@ -32,15 +37,15 @@ class OptionReader {
   [[nodiscard]] std::string_view text(std::string_view name) const;
   [[nodiscard]] Bytes size(std::string_view name) const;
   [[nodiscard]] std::uint64_t count(std::string_view name) const;
-  /// The choice's place among the option's values: the order of an enum's enumerators.
-  template <class Enum>
-  [[nodiscard]] Enum choice(std::string_view name) const {
-    return static_cast<Enum>(choice_index(name));
+  /// What the option's choice stands for in `table`, whose names are the option's values.
+  template <class Value, std::size_t kCount>
+  [[nodiscard]] Value choice(std::string_view name, const std::array<OptionChoice<Value>, kCount>& table) const {
+    const auto found = std::ranges::find(table, text(name), &OptionChoice<Value>::name);
+    assert(found != table.end());
+    return found->value;
   }
 
  private:
-  [[nodiscard]] int choice_index(std::string_view name) const;
-
   const Protocol& protocol_;
   const Settings& settings_;
 };

@@ -25,12 +25,13 @@ Answer Protocol::takes_host_memory(const Settings&) const {
 
 void check_settings(const Protocol& protocol, const Settings& settings) {
   const std::string who = "protocol '" + std::string(protocol.name()) + "': ";
-  if (settings.depth < 1 || settings.depth > kMaxDepth) {
-    throw UsageError(who + "depth is " + std::to_string(settings.depth) + ", but must lie between 1 and " +
+  const int depth = settings.depth_or_one();
+  if (depth < 1 || depth > kMaxDepth) {
+    throw UsageError(who + "depth is " + std::to_string(depth) + ", but must lie between 1 and " +
                      std::to_string(kMaxDepth));
   }
-  if (settings.chunk.count() > kMostStaged.count() / static_cast<std::uint64_t>(settings.depth)) {
-    throw UsageError(who + std::to_string(settings.depth) + " chunks of " + format_size(settings.chunk) +
+  if (settings.chunk_or_whole().count() > kMostStaged.count() / static_cast<std::uint64_t>(depth)) {
+    throw UsageError(who + std::to_string(depth) + " chunks of " + format_size(settings.chunk_or_whole()) +
                      " are more than the " + format_size(kMostStaged) + " that may be under way at once");
   }
   if (!(settings.timeout > Seconds{0})) throw UsageError(who + "the timeout must be longer than zero");

@@ -25,9 +25,11 @@ inline constexpr Bytes kMostStaged = 1_TiB;
 /// What a user may set about a protocol. A protocol's defaults() say where its own values come from.
 struct Settings {
   /// A message is cut into chunks of this size, which follow each other through the steps; zero: the whole message.
-  Bytes chunk{};
-  /// How many chunks may be under way at once, each in a staging buffer of its own. 1 to kMaxDepth.
-  int depth = 1;
+  /// Empty: not set. Messages go whole then, but a protocol that delegates() leaves the chunk to the way that it takes.
+  std::optional<Bytes> chunk{};
+  /// How many chunks may be under way at once, each in a staging buffer of its own. 1 to kMaxDepth. Empty: not set;
+  /// one, but for a protocol that delegates(), likewise.
+  std::optional<int> depth{};
   /// The longest that one exchange may take before it ends as timed_out.
   Seconds timeout{30.0};
   /// Where the peer's messages lie, where that is not message_memory(): a library learns it from a message's header, as
@@ -36,12 +38,15 @@ struct Settings {
   /// What this protocol alone has, by name; Protocol::options() lists them. One that is absent has its default. Fill it
   /// with set_option() of options.hpp, which checks names and values.
   std::map<std::string, std::string> options{};
+
+  [[nodiscard]] Bytes chunk_or_whole() const { return chunk.value_or(Bytes{}); }
+  [[nodiscard]] int depth_or_one() const { return depth.value_or(1); }
 };
 
 /// Something that a user may set about one protocol. All texts live as long as the program.
 struct Option {
-  std::string_view name;           ///< "engine"
-  std::string_view values;         ///< "SIZE" (4K), "COUNT" (0, 1, ...), or the choices: "copy-engine|kernel-push"
+  std::string_view name;    ///< "engine"
+  std::string_view values;  ///< "SIZE" (4K), "COUNT" (0, 1, ...), or kNamesOf<> the choices: "copy-engine|kernel-push"
   std::string_view default_value;  ///< as a user would write it
   std::string_view description;    ///< one line
 };

@@ -9,19 +9,23 @@
 namespace twinlink {
 namespace {
 
-// The choices are in the order of their enumerators.
+/// Is this rank late?
+constexpr std::array kStarts{OptionChoice<bool>{"ready", false}, OptionChoice<bool>{"late", true}};
+/// Does a rank see its own GPU alone?
+constexpr std::array kVisible{OptionChoice<bool>{"all", false}, OptionChoice<bool>{"own", true}};
+
 constexpr std::array kOptions{
-    Option{"fidelity", "design|openmpi-4.1|openmpi-5|repaired", "design",
+    Option{"fidelity", kNamesOf<handshake::kFidelityNames>, "design",
            "whose handshake; 'twinlink-sim handshake' prints them"},
-    Option{"ipc", "0|1", "1", "may this rank ask for CUDA IPC?"},
+    Option{"ipc", kNamesOf<kSwitch>, "1", "may this rank ask for CUDA IPC?"},
     Option{"cache", "COUNT", "0", "opened buffers of the peer that are kept open; 0: all"},
-    Option{"eviction", "lru|openmpi", "lru",
+    Option{"eviction", kNamesOf<kEvictions>, "lru",
            "which one is closed when there are too many: unused for longest, or (as Open MPI does) released last"},
     Option{"eager", "SIZE", "256", "until IPC is on, messages up to this size travel with their header"},
     Option{"rget_from", "SIZE", "0", "with IPC on, messages of this size and more go by it, smaller ones staged"},
-    Option{"start", "ready|late", "ready",
+    Option{"start", kNamesOf<kStarts>, "ready",
            "late: a rank uses CUDA only from its own first send on; Open MPI 5 has closed smcuda by then, for good"},
-    Option{"visible", "all|own", "all",
+    Option{"visible", kNamesOf<kVisible>, "all",
            "which GPUs a rank sees (CUDA_VISIBLE_DEVICES); own: every rank's GPU is its number 0, so smcuda takes both "
            "for one and never asks for peer access; where there is none it cannot run"},
 };
@@ -54,20 +58,20 @@ std::span<const Preset> cuda_ipc_presets() {
 
 CudaIpcOptions read_cuda_ipc_options(const Protocol& protocol, const Settings& settings) {
   const OptionReader read(protocol, settings);
-  const Bytes fragment = settings.chunk == Bytes{} ? kIpcFragment : settings.chunk;
+  const Bytes fragment = settings.chunk_or_whole() == Bytes{} ? kIpcFragment : settings.chunk_or_whole();
   if (fragment <= kIpcFragmentHeader) {
     throw UsageError("protocol 'cuda-ipc': a fragment (chunk) of " + format_size(fragment) +
                      " has no room beside its header of " + format_size(kIpcFragmentHeader));
   }
-  CudaIpcOptions options{.fidelity = read.choice<handshake::Fidelity>("fidelity"),
-                         .use_ipc = read.choice<bool>("ipc"),
+  CudaIpcOptions options{.fidelity = read.choice("fidelity", handshake::kFidelityNames),
+                         .use_ipc = read.choice("ipc", kSwitch),
                          .cache = read.count("cache"),
-                         .eviction = read.choice<Eviction>("eviction"),
+                         .eviction = read.choice("eviction", kEvictions),
                          .rget_from = read.size("rget_from"),
-                         .late = read.choice<bool>("start"),
-                         .sees_own_alone = read.choice<bool>("visible"),
+                         .late = read.choice("start", kStarts),
+                         .sees_own_alone = read.choice("visible", kVisible),
                          .payload = fragment - kIpcFragmentHeader,
-                         .fragments = settings.depth};
+                         .fragments = settings.depth_or_one()};
   options.closed = options.late && options.fidelity == handshake::Fidelity::openmpi_5;
   options.eager = std::min(read.size("eager"), options.payload);
   return options;

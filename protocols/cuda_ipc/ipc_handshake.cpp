@@ -102,8 +102,7 @@ Reaction Endpoint::react(HandshakeEvent event, const Facts& facts) {
 // ---- words ----------------------------------------------------------------------------------------------------------
 
 std::string_view to_string(Fidelity fidelity) {
-  constexpr std::array<std::string_view, kFidelities.size()> kNames{"design", "openmpi-4.1", "openmpi-5", "repaired"};
-  return kNames[static_cast<std::size_t>(fidelity)];
+  return std::ranges::find(kFidelityNames, fidelity, &OptionChoice<Fidelity>::value)->name;
 }
 
 std::string_view describe(Fidelity fidelity) {
@@ -115,9 +114,9 @@ std::string_view describe(Fidelity fidelity) {
 
 Fidelity parse_fidelity(std::string_view name) {
   std::string all;
-  for (const Fidelity fidelity : kFidelities) {
-    if (to_string(fidelity) == name) return fidelity;
-    all += " " + std::string(to_string(fidelity));
+  for (const auto& [known, fidelity] : kFidelityNames) {
+    if (known == name) return fidelity;
+    all += " " + std::string(known);
   }
   throw UsageError("unknown fidelity '" + std::string(name) + "' (there are:" + all + ")");
 }

@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "protocols/core/choices.hpp"
+
 namespace twinlink::handshake {
 
 /// Whose rules are followed.
@@ -26,6 +28,9 @@ enum class Fidelity {
 };
 inline constexpr std::array kFidelities{Fidelity::design, Fidelity::openmpi_4_1, Fidelity::openmpi_5,
                                         Fidelity::repaired};
+inline constexpr std::array kFidelityNames{
+    OptionChoice<Fidelity>{"design", Fidelity::design}, OptionChoice<Fidelity>{"openmpi-4.1", Fidelity::openmpi_4_1},
+    OptionChoice<Fidelity>{"openmpi-5", Fidelity::openmpi_5}, OptionChoice<Fidelity>{"repaired", Fidelity::repaired}};
 
 /// "design", "openmpi-4.1", "openmpi-5", "repaired".
 std::string_view to_string(Fidelity fidelity);

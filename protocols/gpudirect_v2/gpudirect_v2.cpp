@@ -56,9 +56,14 @@
 namespace twinlink {
 namespace {
 
+using MoverChoice = OptionChoice<const PeerMover*>;
+constexpr std::array kMovers{MoverChoice{"copy-engine", &kPeerMovers[0]}, MoverChoice{"kernel-push", &kPeerMovers[1]},
+                             MoverChoice{"kernel-pull", &kPeerMovers[2]},
+                             MoverChoice{"resident-push", &kPeerMovers[3]}};
+
 constexpr std::array kOptions{
     Option{
-        "engine", "copy-engine|kernel-push|kernel-pull|resident-push", "copy-engine",
+        "engine", kNamesOf<kMovers>, "copy-engine",
         "who moves the bytes between the two GPUs; resident-push: a kernel that stays on the sender's GPU and occupies "
         "a multiprocessor of it moves up to 64 KiB, the copy engine what is larger"},
     Option{"batch", "COUNT", "1", "up to so many messages of one length, at most 64K, go as one copy of blocks"}};
@@ -77,7 +82,7 @@ class GpuDirectV2 final : public Protocol {
     static const std::array presets{
         Preset{"batched",
                "up to 64 small messages as one copy: half a million copies a second, nine million blocks (two H200)",
-               {.depth = 16, .options = {{"batch", "64"}}}}};
+               {.chunk = Bytes{}, .depth = 16, .options = {{"batch", "64"}}}}};
     return presets;
   }
   [[nodiscard]] Support supports(const Path& path) const override {
@@ -92,7 +97,7 @@ class GpuDirectV2 final : public Protocol {
     const Path& path = rank.path_to(peer);
     require_support(*this, path);
     const OptionReader read(*this, settings);
-    const PeerMover& mover = kPeerMovers.at(read.choice<std::size_t>("engine"));
+    const PeerMover& mover = *read.choice("engine", kMovers);
     const std::uint64_t batch = read.count("batch");
     if (batch < 1 || batch > kMostInBatch) {
       throw UsageError("protocol 'gpudirect-v2': batch is " + std::to_string(batch) + ", but must lie between 1 and " +

@@ -22,7 +22,7 @@ class PeerChannel final : public Channel {
         end_(rank, peer) {
     // Of flags that nobody has taken, one more must find room: the beginning of the next connection.
     const std::size_t most = mover.flags ? kMostSignals - 1 : static_cast<std::size_t>(kMaxDepth);
-    for (Lane& lane : lanes_) lane.depth = std::min(static_cast<std::size_t>(settings_.depth), most);
+    for (Lane& lane : lanes_) lane.depth = std::min(static_cast<std::size_t>(settings_.depth_or_one()), most);
     lanes_[kIncoming].steps = mover.receiver(awaited_);
     lanes_[kOutgoing].steps = mover.sender(sent_);
     connected(connect_to_peer());
@@ -42,8 +42,8 @@ class PeerChannel final : public Channel {
   }
 
   Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
-    awaited_.begin(incoming, settings_.chunk, batch_, lanes_[kIncoming].depth);
-    sent_.begin(outgoing, settings_.chunk, batch_, lanes_[kOutgoing].depth);
+    awaited_.begin(incoming, settings_.chunk_or_whole(), batch_, lanes_[kIncoming].depth);
+    sent_.begin(outgoing, settings_.chunk_or_whole(), batch_, lanes_[kOutgoing].depth);
     lanes_[kIncoming].pieces = awaited_.pieces();
     lanes_[kOutgoing].pieces = sent_.pieces();
     BatchCopies copies(end_.rank, kPeerStream, mover_.engine);

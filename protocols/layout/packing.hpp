@@ -37,6 +37,7 @@ struct Packing {
   PackMethod method = PackMethod::kernel;
 
   [[nodiscard]] bool needed() const { return !layout.contiguous(); }
+  friend bool operator==(const Packing&, const Packing&) = default;
 };
 
 /// A UsageError with the reason where `packing` cannot pack a message of `packed` bytes.

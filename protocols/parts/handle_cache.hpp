@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "protocols/core/choices.hpp"
 #include "protocols/core/rank.hpp"
 
 namespace twinlink {
@@ -17,6 +18,9 @@ enum class Eviction {
   lru,     ///< the one that has been unused for longest
   openmpi  ///< the one that was released last: what Open MPI's code does, although it calls the list LRU
 };
+
+inline constexpr std::array kEvictions{OptionChoice<Eviction>{"lru", Eviction::lru},
+                                       OptionChoice<Eviction>{"openmpi", Eviction::openmpi}};
 
 /// How often a lookup ended in which way; together they are all lookups, but for `evicted`.
 struct CacheCounts {

@@ -36,10 +36,11 @@ void SegmentChannel::prepare(SegmentFlow& flow, Lane& lane, std::span<const View
   flow.begins.clear();
   for (const View& message : messages) {
     const std::size_t first = lane.pieces.size();
-    const Bytes chunk = settings_.chunk == Bytes{} ? automatic_chunk(message.length) : settings_.chunk;
+    const Bytes chunk =
+        settings_.chunk_or_whole() == Bytes{} ? automatic_chunk(message.length) : settings_.chunk_or_whole();
     add_pieces(message, chunk, lane.pieces);
     flow.begins.resize(lane.pieces.size());
-    flow.begins[first] = SegmentHeader{message.length.count(), settings_.chunk.count()};
+    flow.begins[first] = SegmentHeader{message.length.count(), settings_.chunk_or_whole().count()};
   }
   flow.credits = Credits(lane.pieces.size(), lane.depth, style_.credits);
 }
@@ -49,9 +50,9 @@ SegmentChannel::SegmentChannel(Rank& rank, RankId peer, const Settings& settings
       peer_(peer),
       settings_(settings),
       style_(style),
-      mine_(rank.allocate(Memory::shared_pinned, slot_size() * static_cast<std::uint64_t>(settings.depth))) {
+      mine_(rank.allocate(Memory::shared_pinned, slot_size() * static_cast<std::uint64_t>(settings.depth_or_one()))) {
   try {
-    const auto depth = static_cast<std::size_t>(settings.depth);
+    const auto depth = static_cast<std::size_t>(settings.depth_or_one());
     for (SegmentFlow* const flow : {&in_, &out_}) flow->received.resize(depth);
     lanes_ = {Lane{.pieces = {}, .depth = depth, .steps = receiving_steps()},
               Lane{.pieces = {}, .depth = depth, .steps = sending_steps()}};
@@ -108,7 +109,9 @@ SegmentChannel::~SegmentChannel() {
   rank_.release(mine_);
 }
 
-Bytes SegmentChannel::slot_size() const { return settings_.chunk == Bytes{} ? kMostAutomaticChunk : settings_.chunk; }
+Bytes SegmentChannel::slot_size() const {
+  return settings_.chunk_or_whole() == Bytes{} ? kMostAutomaticChunk : settings_.chunk_or_whole();
+}
 
 View SegmentChannel::slot(Buffer segment, const Piece& piece) const {
   return {segment, slot_size() * static_cast<std::uint64_t>(piece.slot), piece.bytes.length};
@@ -180,7 +183,7 @@ Outcome SegmentChannel::do_exchange(std::span<const View> outgoing, std::span<co
 
 std::string SegmentChannel::path_taken() const {
   std::string way = "staged through one segment of shared pinned host memory";
-  if (settings_.chunk == Bytes{}) way += ", chunks chosen by the size of the message";
+  if (settings_.chunk_or_whole() == Bytes{}) way += ", chunks chosen by the size of the message";
   return way;
 }
 

@@ -1,6 +1,10 @@
 // How the data of a message are sent: the option `send` of every protocol that gives them to send().
 #pragma once
 
+#include <array>
+#include <string>
+
+#include "protocols/core/choices.hpp"
 #include "protocols/core/protocol.hpp"
 #include "protocols/core/rank.hpp"
 
@@ -11,8 +15,16 @@ enum class Sending {
   synchronous  ///< MPI_Ssend: not before the peer has begun to receive
 };
 
-inline constexpr Option kSendOption{"send", "standard|synchronous", "standard",
+inline constexpr std::array kSendings{OptionChoice<Sending>{"standard", Sending::standard},
+                                      OptionChoice<Sending>{"synchronous", Sending::synchronous}};
+inline constexpr Option kSendOption{"send", kNamesOf<kSendings>, "standard",
                                     "synchronous: as MPI_Ssend, no send ends before the peer has begun to receive it"};
+
+/// Behind the way of what is sent to a rank on this path: where both share a node and an adapter carries it all the
+/// same, nobody would think so.
+inline std::string by_which_wires(const Path& path) {
+  return path.loopback ? ", through the adapter in loopback" : std::string();
+}
 
 inline Op send_as(Rank& rank, Sending how, RankId peer, Tag tag, View from) {
   return how == Sending::synchronous ? rank.send_synchronously(peer, tag, from) : rank.send(peer, tag, from);

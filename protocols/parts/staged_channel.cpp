@@ -21,7 +21,7 @@ StagedChannel::StagedChannel(Rank& rank, RankId peer, Settings settings, const S
       in_{.buffers = StagingBuffers(rank, style.memory), .network = StagingBuffers(rank, style.memory)},
       out_{.buffers = StagingBuffers(rank, style.memory), .network = StagingBuffers(rank, style.memory)},
       lanes_{Lane{.pieces = {}, .steps = receiving_steps()}, Lane{.pieces = {}, .steps = sending_steps()}} {
-  for (Lane& lane : lanes_) lane.depth = static_cast<std::size_t>(settings_.depth);
+  for (Lane& lane : lanes_) lane.depth = static_cast<std::size_t>(settings_.depth_or_one());
 }
 
 std::vector<Step> StagedChannel::sending_steps() {
@@ -39,7 +39,7 @@ std::vector<Step> StagedChannel::sending_steps() {
     return rank_.recv_control(peer_, tags::kCredit, credit_);
   };
   const auto send = [this](const Piece& p) {
-    return send_as(rank_, style_.sending, peer_, data_tag(out_.wholes[p.number], settings_.chunk),
+    return send_as(rank_, style_.sending, peer_, data_tag(out_.wholes[p.number], settings_.chunk_or_whole()),
                    network_side(out_, p));
   };
   std::vector<Step> steps{{"copy out", copy_out}};
@@ -51,7 +51,7 @@ std::vector<Step> StagedChannel::sending_steps() {
 
 std::vector<Step> StagedChannel::receiving_steps() {
   const auto receive = [this](const Piece& p) {
-    return rank_.receive(peer_, data_tag(in_.wholes[p.number], settings_.chunk), network_side(in_, p));
+    return rank_.receive(peer_, data_tag(in_.wholes[p.number], settings_.chunk_or_whole()), network_side(in_, p));
   };
   const auto host_copy = [this](const Piece& p) -> Started {
     if (lies_on_host(p)) return Outcome{};
@@ -73,8 +73,8 @@ std::vector<Step> StagedChannel::receiving_steps() {
 }
 
 void StagedChannel::prepare(StagedFlow& flow, Lane& lane, std::span<const View> messages) {
-  cut(messages, settings_.chunk, lane.pieces);
-  whole_lengths(messages, settings_.chunk, flow.wholes);
+  cut(messages, settings_.chunk_or_whole(), lane.pieces);
+  whole_lengths(messages, settings_.chunk_or_whole(), flow.wholes);
   flow.credits = Credits(lane.pieces.size(), lane.depth, style_.credits);
   if (messages.empty()) return;
   on_host_ = messages.front().buffer.memory != Memory::device;
@@ -92,13 +92,14 @@ Outcome StagedChannel::do_exchange(std::span<const View> outgoing, std::span<con
 
 std::string StagedChannel::path_taken() const {
   const bool peer_on_host = settings_.peer_memory.value_or(Memory::device) != Memory::device;
-  if (on_host_ && peer_on_host) return "host memory to host memory";
+  const std::string wires = by_which_wires(rank_.path_to(peer_));
+  if (on_host_ && peer_on_host) return "host memory to host memory" + wires;
   if (on_host_ || peer_on_host) {
     return "staged through " + std::string(to_string(style_.memory)) +
-           " host memory at one end, in host memory at the other";
+           " host memory at one end, in host memory at the other" + wires;
   }
   const std::string text = "staged through " + std::string(to_string(style_.memory)) + " host memory";
-  return style_.shared ? text : text + " that the adapter does not share";
+  return (style_.shared ? text : text + " that the adapter does not share") + wires;
 }
 
 }  // namespace twinlink

@@ -20,9 +20,7 @@ ExitCode probe(const JobOptions& job_options, const bench::ProbeOptions& options
   bench::ProbePlan plan;
   job.agree([&] {
     plan = make_plan(options, bench::measured_repeats());
-    if (job.rank().id() == RankId{0}) {
-      require_writable(options.output, {{"the platform", platform_file(job_options.pace)}});
-    }
+    if (job.rank().id() == RankId{0}) require_writable(options.output);
   });
   bench::Progress progress("parts of the probes",
                            bench::ProgressView::standard_error([&job] { return job.rank().now(); }));

@@ -19,6 +19,7 @@
 #include "protocols/bench/measure/expectation.hpp"
 #include "protocols/bench/measure/trace.hpp"
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/output_files.hpp"
 #include "protocols/registry.hpp"
 #include "real/cli/commands.hpp"
 #include "real/cli/job_options.hpp"
@@ -61,13 +62,6 @@ nlohmann::json environment_of(const Job& job, const std::optional<bench::Expecta
   return environment;
 }
 
-/// What no output may be: the platform of --pace, and what --expect names.
-bench::NamedFiles inputs_of(const JobOptions& job_options, const RunOptions& options) {
-  bench::NamedFiles inputs = expected_files(options.run, options.expect);
-  inputs.push_back({"the platform", platform_file(job_options.pace)});
-  return inputs;
-}
-
 /// MVAPICH2 reads its switches when it begins; other libraries do not know them.
 void pass_on_switches(const bench::NamedValues& options) {
   for (const auto& [name, value] : options) {
@@ -81,7 +75,7 @@ ExitCode run(const JobOptions& job_options, const RunOptions& options) {
   }
   pass_on_switches(options.run.settings.options);
   if (!options.run.pairs.empty()) {
-    return run_pairs(job_options, options.run, {options.expect, inputs_of(job_options, options)});
+    return run_pairs(job_options, options.run, options.expect);
   }
   Job job(job_options);
   MeasuredRank& rank = job.rank();
@@ -94,9 +88,8 @@ ExitCode run(const JobOptions& job_options, const RunOptions& options) {
     plan.keep_samples = true;  // a measurement is stored with all that was seen
     require_ranks(rank, plan);
     if (rank.id() != plan.first) return;
-    bench::NamedFiles others = inputs_of(job_options, options);
-    require_timeline(options.timeline, others);
-    require_writable(options.run, others);
+    bench::require_output("--timeline", options.timeline);
+    require_writable(options.run);
     if (!options.expect.empty()) expectation = bench::read_expectation(options.expect, protocol->name(), plan);
     if (options.run.all_pairs) return;  // what a pair cannot do is told with its result
     require_path(*protocol, rank.path_to(plan.second));

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protocols/bench/cli/help.hpp"
+#include "protocols/bench/results/output_files.hpp"
 #include "protocols/bench/workload/workload_options.hpp"
 #include "real/cli/commands.hpp"
 #include "real/cli/job_options.hpp"
@@ -31,9 +32,8 @@ ExitCode measure_workload(const JobOptions& job_options, const WorkloadOptions& 
     plan.room = [&job](RankId) { return job.device_memory(); };
     require_possible(job.rank(), plan);
     if (job.rank().id() != RankId{0}) return;
-    bench::NamedFiles others{{"the platform", platform_file(job_options.pace)}};
-    bench::require_timeline(options.timeline, others);
-    require_writable(options.workload, others);
+    bench::require_output("--timeline", options.timeline);
+    require_writable(options.workload);
   });
   job.run([&](MeasuredRank& rank) {
     bench::WorkloadFile file{.world = "measured",

@@ -47,16 +47,8 @@ void require_path(const Protocol& protocol, const Path& path) {
   fmt::print(stderr, "twinlink-real: note: {}\n", support.reason);
 }
 
-bench::NamedFiles expected_files(const bench::RunOptions& options, const std::filesystem::path& expect) {
-  if (expect.empty()) return {};
-  bench::NamedFiles files{{"the file of --expect", expect}};
-  for (std::size_t pair = 1; pair < options.pairs.size(); ++pair) {
-    files.push_back({"the file of --expect", bench::file_of_pair(expect, pair)});
-  }
-  return files;
-}
-
-ExitCode run_pairs(const JobOptions& job_options, const bench::RunOptions& options, const RunInputs& inputs) {
+ExitCode run_pairs(const JobOptions& job_options, const bench::RunOptions& options,
+                   const std::filesystem::path& expect) {
   Job job(job_options);
   MeasuredRank& rank = job.rank();
   std::vector<bench::PairPlan> pairs;
@@ -65,14 +57,14 @@ ExitCode run_pairs(const JobOptions& job_options, const bench::RunOptions& optio
     pairs = make_pair_plans(options, bench::measured_repeats(), parse_rank);
     for (bench::PairPlan& pair : pairs) pair.plan.keep_samples = true;  // as of every measurement
     require_ranks(rank, pairs);
-    if (rank.id() == RankId{0}) require_writable(options, inputs.files);
+    if (rank.id() == RankId{0}) require_writable(options);
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       const auto& [protocol, plan] = pairs[i];
       if (rank.id() == plan.first) require_path(*protocol, rank.path_to(plan.second));
       if (rank.id() != RankId{0}) continue;
       expectations.emplace_back();
-      if (!inputs.expect.empty()) {
-        expectations.back() = bench::read_expectation(bench::file_of_pair(inputs.expect, i), protocol->name(), plan);
+      if (!expect.empty()) {
+        expectations.back() = bench::read_expectation(bench::file_of_pair(expect, i), protocol->name(), plan);
       }
     }
   });

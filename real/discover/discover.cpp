@@ -16,6 +16,7 @@
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/reader/platform_writer.hpp"
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/output_files.hpp"
 #include "real/discover/nvml.hpp"
 #include "real/system/launch.hpp"
 
@@ -96,9 +97,8 @@ nlohmann::json found_json(const model::NodeDescription& node, const std::vector<
 }  // namespace
 
 ExitCode discover(const DiscoverOptions& options, std::ostream& output) {
-  for (const std::filesystem::path& file : {options.out, options.json}) {
-    if (!file.empty()) bench::require_writable(file);
-  }
+  bench::require_output("--out", options.out);
+  bench::require_output("--json", options.json);
   std::optional<model::Platform> base;
   if (!options.base.empty()) base = model::read_platform(options.base);
   const model::NodeDescription node =

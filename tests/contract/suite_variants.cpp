@@ -33,7 +33,7 @@ std::vector<Variant> variants_of(const Protocol& protocol) {
       Settings settings = protocol.defaults();
       set_option(protocol, settings, option.name, choice);
       variants.push_back({std::string(option.name) + "=" + choice, settings});
-      if (settings.chunk != Bytes{}) continue;
+      if (settings.chunk_or_whole() != Bytes{}) continue;
       settings.chunk = 3000_B;
       variants.push_back({variants.back().name + " in chunks", settings});
     }

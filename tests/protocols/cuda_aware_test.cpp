@@ -66,6 +66,24 @@ TEST(CudaAware, ChunkAndDepthOfTheUserAreThoseOfThePipelines) {
   EXPECT_EQ(choose_protocol(chosen, far_apart(false), 16_KiB).settings.chunk, Bytes{}) << "staged whole";
 }
 
+/// No depth stands for "not set", nor does a chunk of zero.
+TEST(CudaAware, WhatIsSetIsNeverTakenForADefault) {
+  for (int depth = 1; depth <= kMaxDepth; ++depth) {
+    for (const Bytes chunk : {0_B, 4_KiB, 64_KiB, 256_KiB}) {
+      const CudaAwareRules chosen = cuda_aware_rules({.chunk = chunk, .depth = depth});
+      for (const bool rdma : {true, false}) {
+        const Settings settings = choose_protocol(chosen, far_apart(rdma), 4_MiB).settings;
+        ASSERT_EQ(settings.depth, depth);
+        ASSERT_EQ(settings.chunk, chunk);
+      }
+    }
+  }
+  const Settings own =
+      choose_protocol(cuda_aware_rules(find_protocol("cuda-aware").defaults()), far_apart(false), 4_MiB).settings;
+  EXPECT_EQ(own.depth, 8) << "the preset mvapich2 of gpudirect-v1";
+  EXPECT_EQ(own.chunk, 256_KiB);
+}
+
 Settings switched(const std::vector<std::pair<const char*, const char*>>& switches) {
   const Protocol& protocol = find_protocol("cuda-aware");
   Settings settings = find_preset(protocol, "mvapich2").settings;

@@ -81,6 +81,20 @@ Recording make_recording(const std::string& world, const std::string& protocol, 
   return recording;
 }
 
+Recording make_recording_of_probes(const std::string& world, const Curve& curve) {
+  bench::ProbeFile probes = make_probes(world, curve);
+  Recording recording{.file = "probes-" + world + ".json",
+                      .world = probes.world,
+                      .program = probes.program,
+                      .command = probes.command,
+                      .environment = probes.environment};
+  for (const bench::ProbeLine& line : probes.findings.lines) {
+    recording.samples.push_back({.key = {.name = line.name, .gpu = line.gpu, .peer = line.peer, .size = line.size},
+                                 .time_us = line.time_us.median});
+  }
+  return recording;
+}
+
 Recording expect(Recording measured, const Curve& curve) {
   bench::Expectation expectation{.file = "expected.json", .platform = "example"};
   for (const auto& [size, time_us] : curve) expectation.points.push_back({Bytes{size}, time_us});

@@ -22,6 +22,9 @@ bench::ProbeFile make_probes(const std::string& world, const Curve& curve);
 /// What read_recording() makes of make_result(), without a file.
 Recording make_recording(const std::string& world, const std::string& protocol, const Curve& curve);
 
+/// The same of make_probes().
+Recording make_recording_of_probes(const std::string& world, const Curve& curve);
+
 /// `measured` with an expectation of `curve` in its environment.
 Recording expect(Recording measured, const Curve& curve);
 

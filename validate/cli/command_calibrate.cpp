@@ -11,6 +11,7 @@
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/json_option.hpp"
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/output_files.hpp"
 #include "validate/calibrate/calibration_report.hpp"
 #include "validate/cli/commands.hpp"
 
@@ -47,9 +48,7 @@ void add_options(CLI::App& calibrate, CalibrateOptions& options) {
 ExitCode run(const CalibrateOptions& options) {
   const std::filesystem::path base = model::find_platform(options.base);
   const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
-  bench::NamedFiles inputs = bench::named("the probes", files);
-  inputs.push_back({"the base", base});
-  bench::require_other_files({{"--out", options.out}, {"--json", options.json}}, inputs);
+  bench::require_output("--out", options.out);
   bench::require_json_option(options.json);
   const Calibration calibration = calibrate(read_probe_set(files), base, options.force);
   std::cout << to_text(calibration_report(calibration)) << std::flush;

@@ -40,7 +40,7 @@ nlohmann::json to_json(const Ceiling& ceiling) {
 }
 
 ExitCode run(const CeilingOptions& options) {
-  bench::require_json_option(options.json, {{"the result", options.result}, {"the probes", options.probes}});
+  bench::require_json_option(options.json);
   const Ceiling ceiling = hold_against({bench::read_json(options.result), options.result},
                                        {bench::read_probes(options.probes), options.probes}, options.lines);
   std::cout << to_text(ceiling);

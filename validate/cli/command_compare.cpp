@@ -60,7 +60,7 @@ void add_options(CLI::App& compare, CompareOptions& options) {
       "1. Several pairs are also compared with each other: from which size on is which curve faster, in either world?");
   compare
       .add_option("files", options.files,
-                  "Result or probe files of one kind, in pairs: measured, then simulated; "
+                  "Files of results, probes or workloads, in pairs of one kind: measured, then simulated; "
                   "a file that import can read by itself will do as well")
       ->type_name("MEASURED SIMULATED")
       ->required();
@@ -81,6 +81,7 @@ void add_options(CLI::App& compare, CompareOptions& options) {
       ->type_name("PERCENT")
       ->check(percent);
   compare.add_flag("--force", options.force, "Compare even if pattern, protocol or the pairs beside it differ");
+  compare.option_defaults()->group("Sides");
   compare
       .add_option("--label", options.labels,
                   "What the two sides are called, where they are not measured and simulated: two simulations, before "
@@ -119,9 +120,8 @@ ExitCode run(const CompareOptions& options) {
     throw UsageError("--label takes two different names, A,B: what the files of each pair are called");
   }
   const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
-  bench::require_other_files(
-      {{"--report", options.report_file.value_or("")}, {"--json", options.json_file.value_or("")}},
-      bench::named("an input", files));
+  bench::require_output("--report", options.report_file.value_or(""));
+  bench::require_output("--json", options.json_file.value_or(""));
   std::vector<std::pair<std::string, ReportFormat>> reports;
   if (options.report_file) {
     reports.emplace_back(*options.report_file, options.report_format ? kFormats.find(*options.report_format)->second

@@ -54,7 +54,7 @@ void read_size(const std::string& text, ImportWishes& wishes) {
 }
 
 ExitCode run_import(const ImportOptions& options) {
-  bench::require_other_files({{"--out", options.out}}, {{"the file", options.file}});
+  bench::require_output("--out", options.out);
   const auto imported = import_file(options.file, options.tool, options.wishes);
   std::visit(
       [&](const auto& found) {

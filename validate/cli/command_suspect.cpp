@@ -50,9 +50,7 @@ void add_options(CLI::App& suspect, SuspectOptions& options) {
 ExitCode run(const SuspectOptions& options) {
   const std::filesystem::path base = model::find_platform(options.base);
   const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
-  bench::NamedFiles inputs = bench::named("the probes", files);
-  inputs.push_back({"the base", base});
-  bench::require_json_option(options.json, inputs);
+  bench::require_json_option(options.json);
   const Suspicion suspicion =
       find_suspects(read_probe_set(files), base, options.tolerance_percent / 100, options.force);
   std::cout << to_text(suspect_report(suspicion)) << std::flush;

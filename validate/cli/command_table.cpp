@@ -40,7 +40,7 @@ void add_table_command(CLI::App& app, Action& action) {
   command.callback([options, &action] {
     action = [options] {
       const std::vector<std::filesystem::path> paths(options->files.begin(), options->files.end());
-      bench::require_json_option(options->json, bench::named("an input", paths));
+      bench::require_json_option(options->json);
       const Comparison comparison = compare_files(paths, {}, false);
       std::cout << to_markdown(accuracy_table(comparison)) << std::flush;
       if (!options->json.empty()) bench::write_file(options->json, render_report(comparison, ReportFormat::json));
@@ -68,7 +68,7 @@ void add_settings_command(CLI::App& app, Action& action) {
                                 "twinlink-validate settings --simulated-on platforms/h200-nvlink.yaml simulated.json"});
   command.callback([options, &action] {
     action = [options] {
-      bench::require_json_option(options->json, {{"the result", options->file}, {"the platform", options->platform}});
+      bench::require_json_option(options->json);
       const bench::Result result = bench::read_json(options->file);
       if (!options->platform.empty()) {
         require_simulated_on(model::read_platform(options->platform), result, options->file);

@@ -9,13 +9,18 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "protocols/bench/results/frame.hpp"
 #include "protocols/bench/results/json_statistics.hpp"
+#include "protocols/bench/results/settings_text.hpp"
 #include "validate/import/buffers.hpp"
 
 namespace twinlink::validate {
 namespace {
 
-std::string_view kind_of(const Recording& recording) { return recording.series ? "a result file" : "a probe file"; }
+std::string_view kind_of(const Recording& recording) {
+  if (recording.workload) return "a workload file";
+  return recording.series ? "a result file" : "a probe file";
+}
 
 void require_worlds(const Recording& measured, const Recording& simulated) {
   if (!measured.label.empty()) return;
@@ -48,26 +53,22 @@ void note_difference(std::vector<std::string>& notes, const Sides& sides, std::s
       fmt::format("different {}: {} {}, {} {}", what, sides.measured, measured, sides.simulated, simulated));
 }
 
-std::string chunk_text(Bytes chunk) { return chunk == Bytes{0} ? "whole message" : format_size(chunk); }
-
 /// As note_difference(), for what an imported file may not tell: then there is nothing to compare.
 void note_told(std::vector<std::string>& notes, const Sides& sides, std::string_view what, std::string_view measured,
                std::string_view simulated) {
   if (!measured.empty() && !simulated.empty()) note_difference(notes, sides, what, measured, simulated);
 }
 
-/// How messages lay and were packed; those of files without these options were contiguous.
-std::string packing_text(const Settings& settings) {
-  const auto layout = settings.options.find(std::string(bench::kLayoutOption));
-  if (layout == settings.options.end()) return "contiguous";
-  const auto method = settings.options.find(std::string(bench::kPackOption));
-  return layout->second + (method == settings.options.end() ? "" : " packed by " + method->second);
+std::string packing_text(const Packing& packing) {
+  if (!packing.needed()) return "contiguous";
+  return fmt::format("{} packed by {}", to_string(packing.layout), to_string(packing.method));
 }
 
-/// An option of the run, or `without` where it has none.
-std::string run_option(const Settings& settings, std::string_view name, std::string_view without) {
-  const auto found = settings.options.find(std::string(name));
-  return std::string(found == settings.options.end() ? without : found->second);
+/// What a run has of a name, or `without` where it has nothing.
+std::string fact_text(const bench::RunFacts& facts, const std::string& name, std::string_view without) {
+  const auto texts = named(facts);
+  const auto found = texts.find(name);
+  return std::string(found == texts.end() ? without : found->second);
 }
 
 /// Which protocols ran at the same time, in any order.
@@ -111,15 +112,15 @@ std::vector<std::string> mismatches(const Recording& measured_file, const Record
   std::vector<std::string> result;
   note_difference(result, sides, "pattern", to_string(measured.pattern), to_string(simulated.pattern));
   note_told(result, sides, "protocol", measured.protocol, simulated.protocol);
-  note_difference(result, sides, "layout", packing_text(measured.settings), packing_text(simulated.settings));
-  const auto of_run = [&](std::string_view what, std::string_view name, std::string_view without) {
-    note_difference(result, sides, what, run_option(measured.settings, name, without),
-                    run_option(simulated.settings, name, without));
+  note_difference(result, sides, "layout", packing_text(measured.facts.packing), packing_text(simulated.facts.packing));
+  const auto of_run = [&](std::string_view what, const std::string& name, std::string_view without) {
+    note_difference(result, sides, what, fact_text(measured.facts, name, without),
+                    fact_text(simulated.facts, name, without));
   };
-  of_run("ends", bench::kEndsOption, "the protocol's");
-  of_run("computing between messages", bench::kComputeOption, "none");
-  of_run("use of one process", bench::kOneProcessOption, "no");
-  of_run("number of buffers in turn", bench::kBuffersOption, "1");
+  of_run("ends", "ends", "the protocol's");
+  of_run("computing between messages", "compute", "none");
+  of_run("use of one process", "one-process", "no");
+  of_run("number of buffers in turn", "buffers-in-turn", "1");
   if (names_other_pairs(measured_file) && names_other_pairs(simulated_file)) {
     note_difference(result, sides, "pairs at once", other_pairs(measured), other_pairs(simulated));
   }
@@ -130,7 +131,6 @@ std::vector<std::string> mismatches(const Recording& measured_file, const Record
 std::string options_text(const Settings& settings) {
   std::string text;
   for (const auto& [name, value] : settings.options) {
-    if (bench::is_option_of_run(name)) continue;  // mismatches() compares them
     text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
   }
   return text.empty() ? "defaults" : text;
@@ -156,9 +156,10 @@ void note_untold(std::vector<std::string>& notes, const Recording& recording, co
 void note_settings(std::vector<std::string>& notes, const Sides& sides, const bench::Series& measured,
                    const bench::Series& simulated) {
   if (measured.told.settings && simulated.told.settings) {
-    note_difference(notes, sides, "chunk", chunk_text(measured.settings.chunk), chunk_text(simulated.settings.chunk));
-    note_difference(notes, sides, "depth", std::to_string(measured.settings.depth),
-                    std::to_string(simulated.settings.depth));
+    note_difference(notes, sides, "chunk", bench::chunk_text(measured.settings.chunk),
+                    bench::chunk_text(simulated.settings.chunk));
+    note_difference(notes, sides, "depth", bench::depth_text(measured.settings.depth),
+                    bench::depth_text(simulated.settings.depth));
     note_difference(notes, sides, "options", options_text(measured.settings), options_text(simulated.settings));
   }
   if (measured.told.window && simulated.told.window) {
@@ -202,6 +203,16 @@ void note_unverified(std::vector<std::string>& notes, const bench::Series& measu
   if (!sizes.empty()) notes.push_back(fmt::format("measured payloads not verified at: {}", fmt::join(sizes, ", ")));
 }
 
+/// Of either side: numbers that are not those of the platform's file.
+void note_changes(std::vector<std::string>& notes, const Recording& measured, const Recording& simulated) {
+  for (const auto* recording : {&measured, &simulated}) {
+    const std::string changes = bench::changes_of_platform(recording->environment);
+    if (changes.empty()) continue;
+    notes.push_back(
+        fmt::format("the {} file is of another platform than its file has: {}", recording->side(), changes));
+  }
+}
+
 void note_emulated(std::vector<std::string>& notes, const Recording& measured) {
   const std::string world = bench::heading_world(measured.world, measured.environment);
   if (world == "emulated") {
@@ -211,34 +222,61 @@ void note_emulated(std::vector<std::string>& notes, const Recording& measured) {
   }
 }
 
+/// Where two files are of different quantities.
+void require_none(const std::vector<std::string>& mismatches, const Recording& measured, const Recording& simulated) {
+  if (mismatches.empty()) return;
+  throw InputError(fmt::format("{} and {}: error: not comparable: {} (--force compares them all the same)",
+                               measured.file, simulated.file, fmt::join(mismatches, "; ")));
+}
+
+std::vector<std::string> workload_notes(const Recording& measured_file, const Recording& simulated_file, bool force) {
+  const bench::WorkloadSeries& measured = *measured_file.workload;
+  const bench::WorkloadSeries& simulated = *simulated_file.workload;
+  const Sides sides(measured_file, simulated_file);
+  std::vector<std::string> notes;
+  note_difference(notes, sides, "workload", measured.workload, simulated.workload);
+  note_difference(notes, sides, "protocol", measured.protocol, simulated.protocol);
+  note_difference(notes, sides, "protocol between nodes", measured.protocol_between, simulated.protocol_between);
+  note_difference(notes, sides, "number of ranks", std::to_string(measured.ranks), std::to_string(simulated.ranks));
+  if (!force) require_none(notes, measured_file, simulated_file);
+  note_difference(notes, sides, "settings", measured.settings, simulated.settings);
+  note_difference(notes, sides, "places", fmt::format("{}", fmt::join(measured.places, " ")),
+                  fmt::format("{}", fmt::join(simulated.places, " ")));
+  note_emulated(notes, measured_file);
+  note_changes(notes, measured_file, simulated_file);
+  const auto verified = [](const bench::WorkloadPoint& point) { return point.verified; };
+  if (!std::ranges::all_of(measured.points, verified)) notes.emplace_back("measured payloads are not verified");
+  return notes;
+}
+
 std::vector<std::string> probe_notes(const Recording& measured, const Recording& simulated) {
   std::vector<std::string> notes;
   for (const auto* recording : {&measured, &simulated}) {
     for (const auto& note : recording->notes) notes.push_back(fmt::format("{}: {}", recording->side(), note));
   }
   note_emulated(notes, measured);
+  note_changes(notes, measured, simulated);
   return notes;
 }
 
 }  // namespace
 
 std::vector<std::string> check_comparable(const Recording& measured, const Recording& simulated, bool force) {
-  if (measured.series.has_value() != simulated.series.has_value()) {
+  if (kind_of(measured) != kind_of(simulated)) {
     throw InputError(fmt::format("{} is {} and {} is {}: error: compare takes two files of one kind", measured.file,
                                  kind_of(measured), simulated.file, kind_of(simulated)));
   }
   require_worlds(measured, simulated);
+  if (measured.workload) return workload_notes(measured, simulated, force);
   if (!measured.series) return probe_notes(measured, simulated);
 
   auto notes = mismatches(measured, simulated);
-  if (!notes.empty() && !force) {
-    throw InputError(fmt::format("{} and {}: error: not comparable: {} (--force compares them all the same)",
-                                 measured.file, simulated.file, fmt::join(notes, "; ")));
-  }
+  if (!force) require_none(notes, measured, simulated);
   for (const auto* recording : {&measured, &simulated}) {
     notes.insert(notes.end(), recording->notes.begin(), recording->notes.end());
   }
   note_emulated(notes, measured);
+  note_changes(notes, measured, simulated);
   std::ranges::move(buffer_findings(measured, simulated, false), std::back_inserter(notes));
   note_untold(notes, measured, *simulated.series);
   note_untold(notes, simulated, *measured.series);

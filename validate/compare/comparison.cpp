@@ -58,7 +58,10 @@ bool same_pattern(const Pair& a, const Pair& b) {
   return a.measured.series && b.measured.series && a.measured.series->pattern == b.measured.series->pattern;
 }
 
-std::string name_of(const Recording& recording) { return recording.series ? recording.series->label : "probes"; }
+std::string name_of(const Recording& recording) {
+  if (recording.workload) return recording.workload->workload;
+  return recording.series ? recording.series->label : "probes";
+}
 
 /// "--chunk 1M"; empty for a protocol's defaults.
 std::string settings_of(const Recording& recording) {

@@ -21,19 +21,19 @@ void add(Options& options, std::string name, std::string value) {
   options.push_back(std::move(value));
 }
 
-/// Some are settings of the messages, the others the protocol's own.
-void add_protocol_options(Options& options, const Settings& settings) {
-  for (const auto& [name, value] : settings.options) {
-    if (name == bench::kOneProcessOption) {
-      options.push_back("--" + name);
-    } else if (name == bench::kBuffersOption) {
-      add(options, "--buffers", value);
-    } else if (bench::is_option_of_run(name)) {
-      add(options, "--" + name, value);
-    } else {
-      add(options, "--option", fmt::format("{}={}", name, value));
-    }
+void add_protocol_options(Options& options, const bench::Series& series) {
+  for (const auto& [name, value] : series.settings.options) {
+    add(options, "--option", fmt::format("{}={}", name, value));
   }
+  for (const auto& [name, value] : named(series.facts)) {
+    options.push_back(name == "buffers-in-turn" ? "--buffers" : "--" + name);
+    if (name != "one-process") options.push_back(value);
+  }
+}
+
+void add_pieces(Options& options, const Settings& settings) {
+  if (settings.chunk) add(options, "--chunk", format_size(*settings.chunk));
+  if (settings.depth) add(options, "--depth", std::to_string(*settings.depth));
 }
 
 [[noreturn]] void refuse(const std::string& file, const bench::Series& series, std::string_view what) {
@@ -73,9 +73,8 @@ std::vector<std::string> run_options(const bench::Series& series, const std::str
   if (series.pattern == bench::Pattern::copy) refuse(file, series, "is of copies and not of a protocol");
   Options options;
   add(options, "--protocol", series.protocol);
-  add_protocol_options(options, series.settings);
-  add(options, "--chunk", format_size(series.settings.chunk));
-  add(options, "--depth", std::to_string(series.settings.depth));
+  add_protocol_options(options, series);
+  add_pieces(options, series.settings);
   add(options, "--pattern", std::string(to_string(series.pattern)));
   if (series.pattern != bench::Pattern::pingpong) add(options, "--window", std::to_string(series.window));
   if (series.beside.empty()) {
@@ -112,14 +111,15 @@ std::string settings_label(const bench::Series& series) {
   if (!series.preset.empty()) {
     add(options, "--preset", series.preset);
   } else {
-    add_protocol_options(options, series.settings);
+    add_protocol_options(options, series);
     const auto protocols = all_protocols();
     const auto found = std::ranges::find(protocols, series.protocol, [](const Protocol* p) { return p->name(); });
     // Of a protocol that this program does not know, nothing is a default.
-    const bool known = found != protocols.end();
-    const Settings& settings = series.settings;
-    if (!known || (*found)->defaults().chunk != settings.chunk) add(options, "--chunk", format_size(settings.chunk));
-    if (!known || (*found)->defaults().depth != settings.depth) add(options, "--depth", std::to_string(settings.depth));
+    const Settings defaults = found == protocols.end() ? Settings{} : (*found)->defaults();
+    Settings other = series.settings;
+    if (other.chunk == defaults.chunk) other.chunk.reset();
+    if (other.depth == defaults.depth) other.depth.reset();
+    add_pieces(options, other);
   }
   std::string label = series.protocol;
   for (const std::string& option : options) label += " " + option;

@@ -11,7 +11,7 @@ namespace twinlink::validate {
 
 /// What two lines must agree on to be the same measurement. A sweep has only sizes.
 struct Key {
-  std::string name{};  ///< the primitive that was probed
+  std::string name{};  ///< the primitive that was probed; the algorithm of a workload
   std::string gpu{};   ///< NODE/GPU of the rank that measured it
   std::string peer{};  ///< NODE/GPU of the other rank; empty if there is none
   Bytes size{};

@@ -57,17 +57,38 @@ Recording from_probes(bench::ProbeFile probes, const std::string& file) {
   return recording;
 }
 
-bool holds_probes(const nlohmann::json& content) {
-  return content.is_object() && content.contains("kind") && content["kind"] == bench::kProbeKind;
+/// A workload's lines are told apart by algorithm and size.
+Recording from_workload(bench::WorkloadFile workload, const std::string& file) {
+  Recording recording{.file = file,
+                      .world = std::move(workload.world),
+                      .program = std::move(workload.program),
+                      .command = std::move(workload.command),
+                      .environment = std::move(workload.environment)};
+  for (const bench::WorkloadPoint& point : workload.series.points) {
+    recording.samples.push_back({.key = {.name = point.algorithm, .size = point.size},
+                                 .time_us = point.time_us.median,
+                                 .unstable = point.time_us.unstable});
+  }
+  recording.workload = std::move(workload.series);
+  return recording;
 }
 
-Imported read_own(const Content& content, const std::string& file) {
+Recording from_import(Imported imported, const std::string& file) {
+  if (auto* result = std::get_if<bench::Result>(&imported)) return from_result(std::move(*result), file);
+  return from_probes(std::move(std::get<bench::ProbeFile>(imported)), file);
+}
+
+Recording read_own(const Content& content, const std::string& file) {
   const auto* document = std::get_if<nlohmann::json>(&content);
   if (document == nullptr) {
     throw InputError(fmt::format("{}: error: not JSON, and no text of the OSU micro-benchmarks", file));
   }
-  if (holds_probes(*document)) return bench::probes_from_json(*document, file);
-  return bench::result_from_json(*document, file);
+  const auto is = [&](std::string_view kind) {
+    return document->is_object() && document->contains("kind") && (*document)["kind"] == kind;
+  };
+  if (is(bench::kProbeKind)) return from_probes(bench::probes_from_json(*document, file), file);
+  if (is(bench::kWorkloadKind)) return from_workload(bench::workload_from_json(*document, file), file);
+  return from_result(bench::result_from_json(*document, file), file);
 }
 
 }  // namespace
@@ -82,10 +103,8 @@ Recording read_recording(const std::filesystem::path& file, const ImportWishes& 
   } else {
     useful.size.reset();
   }
-  auto imported = tool ? import_content(*tool, content, name, useful) : read_own(content, name);
-  auto* result = std::get_if<bench::Result>(&imported);
-  auto recording = result != nullptr ? from_result(std::move(*result), name)
-                                     : from_probes(std::move(std::get<bench::ProbeFile>(imported)), name);
+  Recording recording =
+      tool ? from_import(import_content(*tool, content, name, useful), name) : read_own(content, name);
   recording.tool = tool;
   check_samples(recording);
   return recording;

@@ -36,10 +36,17 @@ json recording_json(const Recording& recording) {
     out["to"] = series.to;
     for (const bench::OtherPair& other : series.beside) out["beside"].push_back(other.where_and_what());
     if (series.told.settings) {
-      out["chunk_bytes"] = series.settings.chunk.count();
-      out["depth"] = series.settings.depth;
+      if (series.settings.chunk) out["chunk_bytes"] = series.settings.chunk->count();
+      if (series.settings.depth) out["depth"] = *series.settings.depth;
     }
     if (series.told.window) out["window"] = series.window;
+  }
+  if (const auto& workload = recording.workload) {
+    out["workload"] = workload->workload;
+    out["protocol"] = workload->protocol;
+    out["protocol_between_nodes"] = workload->protocol_between;
+    out["ranks"] = workload->ranks;
+    out["settings"] = workload->settings;
   }
   return out;
 }

@@ -29,13 +29,32 @@ using Align = Column::Align;
 
 std::string signed_percent(double fraction) { return fmt::format("{:+.2f} %", fraction * 100); }
 
-std::string joined_keys(const std::vector<Key>& keys) {
+/// More lines than these are summed up on a terminal, and fewer names are named.
+constexpr std::size_t kFewRows = 60;
+constexpr std::size_t kFewNames = 20;
+
+/// Who reads: on a terminal a screen or two, in a file everything.
+enum class Detail { few, all };
+
+std::string joined_keys(const std::vector<Key>& keys, Detail detail) {
   std::vector<std::string> texts;
-  for (const auto& key : keys) texts.push_back(to_string(key));
-  return fmt::format("{}", fmt::join(texts, ", "));
+  for (const auto& key : keys) {
+    if (detail == Detail::few && texts.size() == kFewNames && keys.size() > kFewNames) break;
+    texts.push_back(to_string(key));
+  }
+  const std::string more =
+      texts.size() < keys.size() ? fmt::format(" and {} more", keys.size() - texts.size()) : std::string{};
+  return fmt::format("{}{}", fmt::join(texts, ", "), more);
 }
 
 Heading pair_heading(const Pair& pair) {
+  if (const auto& workload = pair.measured.workload) {
+    const std::string between = workload->protocol_between == workload->protocol
+                                    ? ""
+                                    : fmt::format(", {} between nodes", workload->protocol_between);
+    return {.level = 2,
+            .text = fmt::format("{} over {}{}, {} ranks", pair.label, workload->protocol, between, workload->ranks)};
+  }
   if (!pair.measured.series) return {.level = 2, .text = pair.label};
   const auto& series = *pair.measured.series;
   auto text = fmt::format("{}: {}", pair.label, to_string(series.pattern));
@@ -51,8 +70,10 @@ Table files_table(const Pair& pair) {
 }
 
 Table rows_table(const Pair& pair) {
-  const bool probes = !pair.measured.series.has_value();
+  const bool workload = pair.measured.workload.has_value();
+  const bool probes = !workload && !pair.measured.series.has_value();
   Table table;
+  if (workload) table.columns = {{"algorithm", Align::left}};
   if (probes) table.columns = {{"primitive", Align::left}, {"devices", Align::left}};
   for (const std::string& title : {std::string("size"), fmt::format("{} us", pair.measured.side()),
                                    fmt::format("{} us", pair.simulated.side()), std::string(pair.difference())}) {
@@ -60,6 +81,7 @@ Table rows_table(const Pair& pair) {
   }
   for (const auto& row : pair.joined.rows) {
     std::vector<std::string> cells;
+    if (workload) cells = {row.key.name};
     if (probes) cells = {row.key.name, devices(row.key)};
     cells.push_back(format_size(row.key.size));
     cells.push_back(microseconds(row.measured_us));
@@ -70,24 +92,48 @@ Table rows_table(const Pair& pair) {
   return table;
 }
 
+/// The lines of each primitive as one, in the order in which they were measured.
+Table primitives_table(const Pair& pair) {
+  std::vector<std::pair<std::string, std::vector<Row>>> primitives;
+  for (const auto& row : pair.joined.rows) {
+    auto known = std::ranges::find(primitives, row.key.name, &std::pair<std::string, std::vector<Row>>::first);
+    if (known == primitives.end()) known = primitives.insert(known, {row.key.name, {}});
+    known->second.push_back(row);
+  }
+  Table table{.columns = {{"primitive", Align::left},
+                          {"lines"},
+                          {fmt::format("geometric mean {}", pair.difference())},
+                          {"bias"},
+                          {fmt::format("largest {}", pair.difference())},
+                          {"largest at", Align::left}}};
+  for (const auto& [name, rows] : primitives) {
+    const ErrorSummary errors = summarize_errors(rows);
+    table.rows.push_back({name, std::to_string(errors.n), exact_percent(errors.geometric_mean),
+                          signed_percent(errors.bias), exact_percent(errors.max),
+                          fmt::format("{} {}", devices(errors.max_at), format_size(errors.max_at.size))});
+  }
+  return table;
+}
+
 /// What a reader must know before trusting the figures; may be empty.
-List remarks(const Pair& pair) {
+List remarks(const Pair& pair, Detail detail) {
   List list{.items = pair.notes};
   std::vector<Key> unstable;
   for (const auto& row : pair.joined.rows) {
     if (row.unstable) unstable.push_back(row.key);
   }
   if (!unstable.empty()) {
-    list.items.push_back(fmt::format("unstable when measured ({}): {}", bench::kUnstableMeans, joined_keys(unstable)));
+    list.items.push_back(
+        fmt::format("unstable when measured ({}): {}", bench::kUnstableMeans, joined_keys(unstable, detail)));
   }
   return list;
 }
 
 /// The lines of one file only.
-std::vector<std::string> left_over(const Pair& pair) {
+std::vector<std::string> left_over(const Pair& pair, Detail detail) {
   std::vector<std::string> lines;
-  const auto add = [&lines](std::string_view world, const std::vector<Key>& keys) {
-    if (!keys.empty()) lines.push_back(fmt::format("only {}: {}", world, joined_keys(keys)));
+  const auto add = [&](std::string_view world, const std::vector<Key>& keys) {
+    if (!keys.empty()) lines.push_back(fmt::format("only {}: {}", world, joined_keys(keys, detail)));
   };
   add(pair.measured.side(), pair.joined.only_measured);
   add(pair.simulated.side(), pair.joined.only_simulated);
@@ -97,7 +143,7 @@ std::vector<std::string> left_over(const Pair& pair) {
 Document left_out_blocks(const Comparison& comparison) {
   List list;
   for (const auto& pair : comparison.pairs) {
-    for (const auto& line : left_over(pair)) list.items.push_back(fmt::format("{}: {}", pair.label, line));
+    for (const auto& line : left_over(pair, Detail::all)) list.items.push_back(fmt::format("{}: {}", pair.label, line));
   }
   for (const auto& order : comparison.orders) {
     if (order.sizes > 0) continue;
@@ -226,19 +272,24 @@ Document environment_blocks(const Pair& pair, const Recording& recording) {
   return {Heading{.level = 3, .text = fmt::format("{}, {}", pair.label, recording.side())}, std::move(table)};
 }
 
-/// With `plot` for a page; else for a terminal, where what was not compared has no other place.
-Document pair_blocks(const Pair& pair, bool plot) {
+/// For a page, with a plot, or for a terminal, where what was not compared has no other place.
+Document pair_blocks(const Pair& pair, Detail detail) {
   Document blocks{pair_heading(pair), files_table(pair)};
   if (pair.measured.series && pair.measured.label.empty()) {
     blocks.push_back(Paragraph{fmt::format("The simulated file: {}", sentence(pair.prediction))});
   }
-  if (plot && pair.measured.series) {
+  const bool probes = !pair.measured.series && !pair.measured.workload;
+  if (detail == Detail::all && pair.measured.series) {
     blocks.emplace_back(curve_plot(pair));
+  } else if (detail == Detail::few && probes && pair.joined.rows.size() > kFewRows) {
+    blocks.emplace_back(Paragraph{
+        fmt::format("{} lines, all of them with --report and --json; by primitive:", pair.joined.rows.size())});
+    blocks.emplace_back(primitives_table(pair));
   } else {
     blocks.emplace_back(rows_table(pair));
   }
-  List list = remarks(pair);
-  if (!plot) std::ranges::move(left_over(pair), std::back_inserter(list.items));
+  List list = remarks(pair, detail);
+  if (detail == Detail::few) std::ranges::move(left_over(pair, detail), std::back_inserter(list.items));
   if (!list.items.empty()) blocks.emplace_back(std::move(list));
   return blocks;
 }
@@ -247,7 +298,7 @@ Document pair_blocks(const Pair& pair, bool plot) {
 
 Document terminal_report(const Comparison& comparison) {
   Document document;
-  for (const auto& pair : comparison.pairs) append(document, pair_blocks(pair, false));
+  for (const auto& pair : comparison.pairs) append(document, pair_blocks(pair, Detail::few));
   document.push_back(Heading{.level = 2, .text = "Summary"});
   document.push_back(summary_table(comparison));
   append(document, order_blocks(comparison));
@@ -265,7 +316,7 @@ Document full_report(const Comparison& comparison) {
   document.push_back(summary_table(comparison));
   append(document, error_blocks(comparison));
   append(document, order_table(comparison));
-  for (const auto& pair : comparison.pairs) append(document, pair_blocks(pair, true));
+  for (const auto& pair : comparison.pairs) append(document, pair_blocks(pair, Detail::all));
   append(document, left_out_blocks(comparison));
   document.push_back(Heading{.level = 2, .text = "Environments"});
   for (const auto& pair : comparison.pairs) {

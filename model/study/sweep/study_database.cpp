@@ -6,6 +6,10 @@
 #include <sqlite3.h>
 #include <nlohmann/json.hpp>
 
+#include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/json_members.hpp"
+#include "protocols/bench/results/json_statistics.hpp"
+#include "protocols/bench/results/statistics.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::model {
@@ -74,12 +78,41 @@ bool has_tables(const std::filesystem::path& file) {
   }
 }
 
-std::string to_text(const std::vector<std::string>& texts) { return nlohmann::json(texts).dump(); }
-std::vector<std::string> to_texts(const std::string& text) {
-  return nlohmann::json::parse(text).get<std::vector<std::string>>();
+std::string to_text(const std::vector<std::string>& texts) { return bench::to_text(texts); }
+/// An InputError that begins with `origin`.
+std::vector<std::string> to_texts(const std::string& text, const std::string& origin) {
+  const nlohmann::json list = nlohmann::json::parse(text, nullptr, false);
+  const bool texts = list.is_array() && std::ranges::all_of(list, [](const auto& each) { return each.is_string(); });
+  if (!texts) throw InputError(origin + " is damaged: a list of texts is not");
+  return list.get<std::vector<std::string>>();
 }
 
 }  // namespace
+
+std::string to_text(const std::vector<SizeTime>& times) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const SizeTime& time : times) {
+    list.push_back(
+        {{"bytes", time.bytes}, {"time_us", time.time_us}, {"MBps", time.rate_MBps}, {"algorithm", time.algorithm}});
+  }
+  return bench::to_text(list);
+}
+
+std::vector<SizeTime> size_times(const std::string& text, const std::string& origin) {
+  const nlohmann::json list = nlohmann::json::parse(text, nullptr, false);
+  if (!list.is_array() || list.empty()) throw InputError(origin + " has no list of sizes");
+  std::vector<SizeTime> times;
+  for (const nlohmann::json& each : list) {
+    bench::Members members(each, origin, fmt::format("[{}]", times.size()));
+    times.push_back({.bytes = members.count("bytes", bench::kMostBytes),
+                     .algorithm = members.text("algorithm"),
+                     .time_us = members.number("time_us"),
+                     .rate_MBps = members.number("MBps")});
+    members.done();
+    if (const std::string why = bench::why_no_time(times.back().time_us); !why.empty()) members.fail("time_us", why);
+  }
+  return times;
+}
 
 void StudyDatabase::Close::operator()(sqlite3* connection) const { sqlite3_close(connection); }
 
@@ -136,7 +169,8 @@ StudyDatabase::~StudyDatabase() = default;
 StudyIdentity StudyDatabase::stored_identity() const {
   Statement rows(connection_.get(), "SELECT study, program, axes, points FROM study");
   if (!rows.step()) throw EnvironmentError("SQLite", "the table 'study' is empty");
-  return {rows.text(0), rows.text(1), to_texts(rows.text(2)), static_cast<std::size_t>(rows.number(3))};
+  return {rows.text(0), rows.text(1), to_texts(rows.text(2), file_.string() + ": error: axes"),
+          static_cast<std::size_t>(rows.number(3))};
 }
 
 std::set<std::size_t> StudyDatabase::done() const {
@@ -150,15 +184,19 @@ std::vector<FinishedPoint> StudyDatabase::points() const {
   std::vector<FinishedPoint> all;
   Statement rows(connection_.get(), "SELECT place, axis_values, sample, error, result FROM points ORDER BY place");
   while (rows.step()) {
-    if (!nlohmann::json::accept(rows.text(1)) || (rows.text(3).empty() && !nlohmann::json::accept(rows.text(4))) ||
-        to_texts(rows.text(1)).size() != identity_.axes.size()) {
-      throw InputError(fmt::format("{}: error: point {} is damaged", file_.string(), rows.number(0)));
+    const std::string where = fmt::format("{}: error: point {}", file_.string(), rows.number(0));
+    if (rows.number(0) < 0 || static_cast<std::size_t>(rows.number(0)) >= identity_.points) {
+      throw InputError(fmt::format("{} is none of {}", where, identity_.points));
     }
-    all.push_back({.place = static_cast<std::size_t>(rows.number(0)),
-                   .values = to_texts(rows.text(1)),
-                   .sample = static_cast<int>(rows.number(2)),
-                   .error = rows.text(3),
-                   .result = rows.text(4)});
+    FinishedPoint point{.place = static_cast<std::size_t>(rows.number(0)),
+                        .values = to_texts(rows.text(1), where),
+                        .sample = static_cast<int>(rows.number(2)),
+                        .error = rows.text(3)};
+    if (point.values.size() != identity_.axes.size()) {
+      throw InputError(fmt::format("{} has {} values for {} axes", where, point.values.size(), identity_.axes.size()));
+    }
+    if (point.error.empty()) point.times = size_times(rows.text(4), where);
+    all.push_back(std::move(point));
   }
   return all;
 }
@@ -169,7 +207,7 @@ void StudyDatabase::add(const FinishedPoint& point) {
       .bind(to_text(point.values))
       .bind(static_cast<std::int64_t>(point.sample))
       .bind(point.error)
-      .bind(point.result)
+      .bind(to_text(point.times))
       .step();
 }
 

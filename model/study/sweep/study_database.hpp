@@ -1,6 +1,7 @@
 // Finished points of a study, kept by SQLite: each is on the disk at once, and a killed process loses none.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -21,12 +22,26 @@ struct StudyIdentity {
   bool operator==(const StudyIdentity&) const = default;
 };
 
+/// What a study keeps of one size of a result.
+struct SizeTime {
+  std::uint64_t bytes = 0;
+  std::string algorithm{};  ///< that a workload ran
+  double time_us = 0;       ///< median
+  double rate_MBps = 0;     ///< bandwidth, or of a workload bus bandwidth
+
+  bool operator==(const SizeTime&) const = default;
+};
+/// As JSON, for a database and from process to process.
+std::string to_text(const std::vector<SizeTime>& times);
+/// An InputError that names `origin` for a text that to_text() would not have written, or without a size.
+std::vector<SizeTime> size_times(const std::string& text, const std::string& origin);
+
 struct FinishedPoint {
   std::size_t place = 0;              ///< among all points of the study
   std::vector<std::string> values{};  ///< by axis
   int sample = 0;
-  std::string error{};   ///< why there is no result
-  std::string result{};  ///< JSON: a list with an object for each size
+  std::string error{};            ///< why there are no times
+  std::vector<SizeTime> times{};  ///< by size
 
   bool operator==(const FinishedPoint&) const = default;
 };

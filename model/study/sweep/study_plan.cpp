@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "platforms/yaml/yaml_section.hpp"
+#include "protocols/core/plain_text.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -26,12 +27,19 @@ bool is_refused(const std::string& name) {
 
 std::vector<std::string> texts_of(const YamlValue& value, Diagnostics& diagnostics, const std::string& what) {
   std::vector<std::string> texts;
-  if (value.kind == YamlValue::Kind::scalar) return {value.text};
-  for (const YamlValue& item : value.items) {
-    if (item.kind != YamlValue::Kind::scalar)
+  const auto take = [&](const YamlValue& item) {
+    if (item.kind != YamlValue::Kind::scalar) {
       diagnostics.error(item.position, what + ": a value is a text or a number");
+    } else if (!is_utf8(item.text)) {
+      diagnostics.error(item.position, what + ": a value is text in UTF-8");
+    }
     texts.push_back(item.text);
+  };
+  if (value.kind == YamlValue::Kind::scalar) {
+    take(value);
+    return texts;
   }
+  std::ranges::for_each(value.items, take);
   if (texts.empty()) diagnostics.error(value.position, what + " has no values");
   return texts;
 }
@@ -137,6 +145,16 @@ void require_distinct(const Study& study, Diagnostics& diagnostics) {
   }
 }
 
+/// What a number was set to has become the base of its spread.
+void take_out_set(std::vector<std::string>& arguments, const std::string& path) {
+  for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
+    if (arguments[i] != "--set" || !arguments[i + 1].starts_with(path + "=")) continue;
+    const auto at = arguments.begin() + static_cast<std::ptrdiff_t>(i);
+    arguments.erase(at, at + 2);
+    return;
+  }
+}
+
 /// "9 GB/s" times a factor: "9.12 GB/s".
 std::string scaled(const std::string& text, double factor) {
   double number = 0;
@@ -193,6 +211,7 @@ std::vector<StudyPoint> Study::points(
         const double radius = std::sqrt(-2 * std::log(uniform()));  // Box and Muller: the same with every library
         const double normal = radius * std::cos(2 * std::numbers::pi * uniform());
         const double factor = std::exp(std::log1p(spreads[i].share) * normal);
+        take_out_set(drawn.arguments, spreads[i].path);
         drawn.arguments.insert(drawn.arguments.end(), {"--set", spreads[i].path + "=" + scaled(bases[i], factor)});
       }
       all.push_back(std::move(drawn));

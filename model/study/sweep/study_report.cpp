@@ -26,11 +26,12 @@ Column left(const std::string& title) { return {title, Column::Align::left}; }
 Table best_table(const StudyIdentity& identity, std::span<const StudyRow> rows) {
   const StudyAxes axes(identity);
   Table table{.columns = {left("of"), {"size"}, left("the fastest"), {"time us"}, {"5th"}, {"95th"}, {"MB/s"}}};
-  for (const StudyRow* row : best_rows(identity, rows)) {
-    table.rows.push_back({words(axes.asked, axes.asked_of(*row)), format_size(Bytes{row->bytes}),
-                          words(axes.set, axes.set_of(*row)), fmt::format("{:.3f}", row->time_us),
-                          fmt::format("{:.3f}", row->p5_us), fmt::format("{:.3f}", row->p95_us),
-                          fmt::format("{:.1f}", row->rate_MBps)});
+  for (const BestRow& best : best_rows(identity, rows)) {
+    const StudyRow& row = *best.row;
+    table.rows.push_back({words(axes.asked, axes.asked_of(row)), format_size(Bytes{row.bytes}),
+                          words(axes.set, axes.set_of(row)) + best.ties(), fmt::format("{:.3f}", row.time_us),
+                          fmt::format("{:.3f}", row.p5_us), fmt::format("{:.3f}", row.p95_us),
+                          fmt::format("{:.1f}", row.rate_MBps)});
   }
   return table;
 }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "protocols/bench/cli/csv.hpp"
 #include "protocols/bench/results/statistics.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/core/units.hpp"
@@ -15,13 +16,10 @@
 namespace twinlink::model {
 namespace {
 
-/// RFC 4180.
-std::string cell(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + '"';
-}
+using bench::csv_cell;
+
+/// What tells two times apart for a reader.
+std::string shown_time(const StudyRow& row) { return fmt::format("{:.3f}", row.time_us); }
 
 /// An axis that a user sets to be fast; all others say what is asked.
 bool is_setting(const std::string& axis) {
@@ -38,23 +36,25 @@ void add_rows(std::vector<StudyRow>& rows, std::span<const FinishedPoint> sample
     rows.push_back({.values = failed->values, .error = failed->error});
     return;
   }
-  std::vector<nlohmann::json> results;
-  for (const FinishedPoint& point : samples) results.push_back(nlohmann::json::parse(point.result));
-  for (std::size_t i = 0; i < results.front().size(); ++i) {
+  for (std::size_t i = 0; i < samples.front().times.size(); ++i) {
+    const SizeTime& first = samples.front().times[i];
     std::vector<double> times;
-    for (const nlohmann::json& result : results) times.push_back(result.at(i).at("time_us").get<double>());
+    for (const FinishedPoint& sample : samples) {
+      if (sample.times.size() != samples.front().times.size() || sample.times[i].bytes != first.bytes) {
+        throw InputError(fmt::format("point {} has other sizes than its sample {}", sample.place, sample.sample));
+      }
+      times.push_back(sample.times[i].time_us);
+    }
     const bench::Statistics spread = bench::summarize(times);
-    const nlohmann::json& first = results.front().at(i);
-    const auto bytes = first.at("bytes").get<std::uint64_t>();
     StudyRow row{.values = samples.front().values,
-                 .bytes = bytes,
-                 .algorithm = first.at("algorithm").get<std::string>(),
+                 .bytes = first.bytes,
+                 .algorithm = first.algorithm,
                  .time_us = spread.median,
                  .p5_us = spread.p5,
                  .p95_us = spread.p95,
                  .samples = static_cast<int>(samples.size())};
     // Bandwidth is in inverse proportion to the time, by a factor that is the algorithm's.
-    row.rate_MBps = first.at("MBps").get<double>() * (first.at("time_us").get<double>() / spread.median);
+    row.rate_MBps = first.rate_MBps * (first.time_us / spread.median);
     rows.push_back(std::move(row));
   }
 }
@@ -74,15 +74,15 @@ std::vector<StudyRow> rows_of(std::span<const FinishedPoint> points) {
 
 std::string to_csv(const StudyIdentity& identity, std::span<const StudyRow> rows) {
   std::string text;
-  for (const std::string& axis : identity.axes) text += cell(axis) + ",";
+  for (const std::string& axis : identity.axes) text += csv_cell(axis) + ",";
   text += "bytes,ran,time_us,p5_us,p95_us,MBps,samples,error\n";
   for (const StudyRow& row : rows) {
-    for (const std::string& value : row.values) text += cell(value) + ",";
+    for (const std::string& value : row.values) text += csv_cell(value) + ",";
     if (row.error.empty()) {
-      text += fmt::format("{},{},{:.6g},{:.6g},{:.6g},{:.6g},{},\n", row.bytes, cell(row.algorithm), row.time_us,
+      text += fmt::format("{},{},{:.6g},{:.6g},{:.6g},{:.6g},{},\n", row.bytes, csv_cell(row.algorithm), row.time_us,
                           row.p5_us, row.p95_us, row.rate_MBps, row.samples);
     } else {
-      text += ",,,,,,," + cell(row.error) + "\n";
+      text += ",,,,,,," + csv_cell(row.error) + "\n";
     }
   }
   return text;
@@ -124,18 +124,22 @@ std::vector<std::string> StudyAxes::values_at(const std::vector<std::size_t>& ax
   return values;
 }
 
-std::vector<const StudyRow*> best_rows(const StudyIdentity& identity, std::span<const StudyRow> rows) {
+std::string BestRow::ties() const { return as_fast == 0 ? "" : fmt::format(" (and {} more, as fast)", as_fast); }
+
+std::vector<BestRow> best_rows(const StudyIdentity& identity, std::span<const StudyRow> rows) {
   const StudyAxes axes(identity);
-  std::vector<const StudyRow*> best;
+  std::vector<BestRow> best;
   for (const StudyRow& row : rows) {
     if (!row.error.empty()) continue;
-    const auto known = std::ranges::find_if(best, [&](const StudyRow* other) {
-      return other->bytes == row.bytes && axes.asked_of(*other) == axes.asked_of(row);
+    const auto known = std::ranges::find_if(best, [&](const BestRow& other) {
+      return other.row->bytes == row.bytes && axes.asked_of(*other.row) == axes.asked_of(row);
     });
     if (known == best.end()) {
-      best.push_back(&row);
-    } else if (row.time_us < (*known)->time_us) {
-      *known = &row;
+      best.push_back({&row});
+    } else if (shown_time(row) == shown_time(*known->row)) {
+      ++known->as_fast;
+    } else if (row.time_us < known->row->time_us) {
+      *known = {&row};
     }
   }
   return best;
@@ -150,10 +154,11 @@ void print_best(const StudyIdentity& identity, std::span<const StudyRow> rows, s
   out << fmt::format("# {:>8} {:>13} {:>12}  {}the fastest {}\n", "size", "time us", "MB/s", before(axes.asked),
                      fmt::join(axes.set, ", "));
   constexpr std::size_t kMost = 40;
-  const std::vector<const StudyRow*> best = best_rows(identity, rows);
-  for (const StudyRow* row : std::span(best).first(std::min(best.size(), kMost))) {
-    out << fmt::format("{:>10} {:>13.3f} {:>12.2f}  {}{}\n", format_size(Bytes{row->bytes}), row->time_us,
-                       row->rate_MBps, before(axes.asked_of(*row)), fmt::join(axes.set_of(*row), ", "));
+  const std::vector<BestRow> best = best_rows(identity, rows);
+  for (const BestRow& each : std::span(best).first(std::min(best.size(), kMost))) {
+    const StudyRow& row = *each.row;
+    out << fmt::format("{:>10} {:>13} {:>12.2f}  {}{}{}\n", format_size(Bytes{row.bytes}), shown_time(row),
+                       row.rate_MBps, before(axes.asked_of(row)), fmt::join(axes.set_of(row), ", "), each.ties());
   }
   if (best.size() > kMost) out << fmt::format("# and {} more\n", best.size() - kMost);
 }

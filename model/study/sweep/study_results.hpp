@@ -42,8 +42,16 @@ class StudyAxes {
   std::vector<std::size_t> set_axes_{};
 };
 
-/// For each size the row with the least time, for each value of what is asked; in the order of the rows.
-std::vector<const StudyRow*> best_rows(const StudyIdentity& identity, std::span<const StudyRow> rows);
+/// The row with the least time, and how many others have the same, to the digits that are shown.
+struct BestRow {
+  const StudyRow* row = nullptr;
+  std::size_t as_fast = 0;
+
+  /// " (and 2 more, as fast)"; empty where there is none.
+  [[nodiscard]] std::string ties() const;
+};
+/// For each size, and for each value of what is asked; in the order of the rows. Of rows as fast the first.
+std::vector<BestRow> best_rows(const StudyIdentity& identity, std::span<const StudyRow> rows);
 
 /// By place; where samples failed, the row has the first error.
 std::vector<StudyRow> rows_of(std::span<const FinishedPoint> points);

@@ -21,19 +21,15 @@ std::string cell_if(bool told, const T& value) {
   return told ? fmt::format("{}", value) : "";
 }
 
-/// "engine=kernel-push;order=user". What has a column of its own is not repeated.
-std::string options_cell(const std::map<std::string, std::string>& options) {
+/// "engine=kernel-push;order=user". How messages lie has columns of its own.
+std::string options_cell(const Series& series) {
+  RunFacts facts = series.facts;
+  facts.packing = {};
+  std::map<std::string, std::string> options = series.settings.options;
+  options.merge(named(facts));
   std::string text;
-  for (const auto& [name, value] : options) {
-    if (name == kLayoutOption || name == kPackOption) continue;
-    text += fmt::format("{}{}={}", text.empty() ? "" : ";", name, value);
-  }
+  for (const auto& [name, value] : options) text += fmt::format("{}{}={}", text.empty() ? "" : ";", name, value);
   return csv_cell(text);
-}
-
-std::string option_cell(const std::map<std::string, std::string>& options, std::string_view name) {
-  const auto found = options.find(std::string(name));
-  return found == options.end() ? "" : csv_cell(found->second);
 }
 
 /// "0/2-0/3:staging:chunk=0:depth=2;0/4-0/5:...", for more pairs than two.
@@ -48,15 +44,21 @@ constexpr std::string_view kContextColumns = "preset,options,layout,pack,clock,p
 
 std::string context_cells(const Result& result) {
   const Series& series = result.series;
-  const auto& options = series.settings.options;
-  return fmt::format("{},{},{},{},{},{},{}", csv_cell(series.preset), options_cell(options),
-                     option_cell(options, kLayoutOption), option_cell(options, kPackOption), csv_cell(series.clock),
-                     csv_cell(result.program), beside_cell(series.beside));
+  const Packing& packing = series.facts.packing;
+  const std::string layout = packing.needed() ? to_string(packing.layout) : "";
+  const std::string_view pack = packing.needed() ? to_string(packing.method) : "";
+  return fmt::format("{},{},{},{},{},{},{}", csv_cell(series.preset), options_cell(series), csv_cell(layout), pack,
+                     csv_cell(series.clock), csv_cell(result.program), beside_cell(series.beside));
 }
 
 }  // namespace
 
 std::string csv_cell(std::string_view text) {
+  // A spreadsheet would run it.
+  constexpr std::string_view kFormulas = "=+-@\t\r";
+  if (!text.empty() && kFormulas.find(text.front()) != std::string_view::npos) {
+    return csv_cell("'" + std::string(text));
+  }
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
@@ -66,12 +68,13 @@ std::string csv_cell(std::string_view text) {
 std::string to_csv(const Result& result) {
   const Series& series = result.series;
   const Told& told = series.told;
+  const Settings& settings = series.settings;
   const std::string curve =
       fmt::format("{},{},{},{},{},{},{},{},{},{}", csv_cell(heading_world(result.world, result.environment)),
                   csv_cell(series.label), csv_cell(series.protocol), to_string(series.pattern), csv_cell(series.from),
-                  csv_cell(series.to), cell_if(told.settings, series.settings.chunk.count()),
-                  cell_if(told.settings, series.settings.depth), cell_if(told.window, series.window),
-                  cell_if(told.cold_us, series.cold_us));
+                  csv_cell(series.to), cell_if(told.settings && settings.chunk, settings.chunk_or_whole().count()),
+                  cell_if(told.settings && settings.depth, settings.depth_or_one()),
+                  cell_if(told.window, series.window), cell_if(told.cold_us, series.cold_us));
   const std::string context = context_cells(result);
   std::string csv =
       fmt::format("world,label,protocol,pattern,from,to,chunk_bytes,depth,window,cold_us,bytes,{},path,verified,{}\n",

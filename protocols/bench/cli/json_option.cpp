@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/output_files.hpp"
 
 namespace twinlink::bench {
 
@@ -13,11 +14,7 @@ void add_json_option(CLI::App& app, std::filesystem::path& file) {
       ->group("Output");
 }
 
-void require_json_option(const std::filesystem::path& file, const NamedFiles& inputs) {
-  if (file.empty()) return;
-  require_other_files({{"--json", file}}, inputs);
-  require_writable(file);
-}
+void require_json_option(const std::filesystem::path& file) { require_output("--json", file); }
 
 void write_json_option(const std::filesystem::path& file, const nlohmann::json& json) {
   if (!file.empty()) write_json_file(file, json);

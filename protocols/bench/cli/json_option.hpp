@@ -5,8 +5,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "protocols/bench/results/output_files.hpp"
-
 namespace CLI {
 class App;
 }  // namespace CLI
@@ -16,8 +14,8 @@ namespace twinlink::bench {
 /// `file` must live until the command line has been parsed, and stays empty unless it is named.
 void add_json_option(CLI::App& app, std::filesystem::path& file);
 
-/// To be asked before any work. A UsageError if the file that was named cannot be written or is one of `inputs`.
-void require_json_option(const std::filesystem::path& file, const NamedFiles& inputs = {});
+/// To be asked before any work. A UsageError if the file that was named cannot be written or is an input.
+void require_json_option(const std::filesystem::path& file);
 
 /// Writes to the file that was named, if one was.
 void write_json_option(const std::filesystem::path& file, const nlohmann::json& json);

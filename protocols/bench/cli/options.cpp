@@ -13,6 +13,7 @@
 #include "protocols/bench/measure/ends.hpp"
 #include "protocols/bench/measure/one_process.hpp"
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/output_files.hpp"
 #include "protocols/bench/results/rounds.hpp"
 #include "protocols/registry.hpp"
 
@@ -24,7 +25,8 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
   add_size_options(app, options);
   const OptionGroup group(app, "Rounds");
   add_count_option(app, "-x,--warmup", 0, kMostRounds, "by size and pattern",
-                   "Rounds of each size that are not counted, at least; more while a connection is set up", [&](int rounds) { options.warmup = rounds; });
+                   "Rounds of each size that are not counted, at least; more while a connection is set up",
+                   [&](int rounds) { options.warmup = rounds; });
   add_count_option(app, "-i,--iterations", 1, kMostRounds, "by size, pattern and time", "Counted rounds of each size",
                    [&](int rounds) { options.iterations = rounds; });
   add_read_option(app, "--timeout", "TIME", format_seconds(options.timeout),
@@ -266,20 +268,16 @@ DefaultRepeats simulated_repeats() { return everywhere({.warmup = 1, .iterations
 
 DefaultRepeats simulated_repeats_at_once() { return everywhere({.warmup = 2, .iterations = 20}); }
 
-void require_writable(const RunOptions& options, const NamedFiles& inputs) {
+void require_writable(const RunOptions& options) {
   require_writable(options.output);
   if (options.pairs.size() > 1 && is_special(options.output.json)) {
     throw UsageError(
         fmt::format("--json {}: several pairs have a file each, and this is none; --format json prints all",
                     options.output.json.string()));
   }
-  NamedFiles outputs{{"--json", options.output.json}, {"--csv", options.output.csv}, {"--trace", options.trace}};
+  require_output("--trace", options.trace);
   for (std::size_t pair = 1; pair < options.pairs.size() && !options.output.json.empty(); ++pair) {
-    outputs.push_back({"--json", file_of_pair(options.output.json, pair)});
-  }
-  require_other_files(outputs, inputs);
-  for (const NamedFile& output : outputs) {
-    if (!output.file.empty()) require_writable(output.file);
+    require_output("--json", file_of_pair(options.output.json, pair));
   }
 }
 
@@ -293,7 +291,8 @@ Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
   std::vector<Bytes> sizes = size_sweep(sweep.begin, sweep.end, sweep.factor);
   const int window = window_of(options.pattern, options.window);
   if (protocol.cuts_messages(settings)) {
-    require_few_pieces(sizes.back(), window, settings.chunk, whose_chunk(options.settings, protocol, settings));
+    require_few_pieces(sizes.back(), window, settings.chunk_or_whole(),
+                       whose_chunk(options.settings, protocol, settings));
   }
   Packing packing = make_packing(options.layout);
   for (const Bytes size : sizes) check_packing(packing, size);
@@ -308,13 +307,13 @@ Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
             .verify = !sweep.no_verify,
             .settings = std::move(settings),
             .preset = options.settings.preset,
-            .packing = std::move(packing),
-            .ends = options.ends,
-            .compute = options.compute,
-            .one_process = options.one_process,
-            .buffers = options.buffers};
+            .facts = {.packing = std::move(packing),
+                      .ends = options.ends,
+                      .compute = options.compute,
+                      .one_process = options.one_process,
+                      .buffers = options.buffers}};
   check_ends(protocol, plan);
-  if (plan.one_process) check_one_process(protocol, plan);
+  if (plan.facts.one_process) check_one_process(protocol, plan);
   return plan;
 }
 

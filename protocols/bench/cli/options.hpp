@@ -110,9 +110,9 @@ inline constexpr std::size_t kMostShown = 4096;
 /// A UsageError for a message of more parts than that.
 void require_readable(const Protocol& protocol, const Settings& settings, const Packing& packing, Bytes size);
 
-/// A UsageError for a file that cannot be written, is one of `inputs`, or is to hold two things: found at once, not
-/// after an hour of measuring. For the rank that writes; the others may be on hosts without that folder.
-void require_writable(const RunOptions& options, const NamedFiles& inputs = {});
+/// A UsageError for a file that cannot be written, is an input, or is to hold two things: found at once, not after an
+/// hour of measuring. For the rank that writes; the others may be on hosts without that folder.
+void require_writable(const RunOptions& options);
 
 /// A UsageError for options that contradict each other.
 Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults);

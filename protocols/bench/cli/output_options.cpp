@@ -12,6 +12,7 @@
 #include "protocols/bench/cli/print.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/osu_form.hpp"
+#include "protocols/bench/results/output_files.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -26,6 +27,13 @@ void show(const File& file, Format format, std::ostream& out) {
   } else {
     print_table(file, out);
   }
+}
+
+/// The files that were asked for, of any kind of file.
+template <class File>
+void store_file(const File& file, const OutputOptions& options) {
+  if (!options.json.empty()) write_json_file(options.json, to_json(file));
+  if (!options.csv.empty()) write_file(options.csv, to_csv(file));
 }
 
 }  // namespace
@@ -48,17 +56,14 @@ void add_output_options(CLI::App& app, OutputOptions& options, const std::map<st
       ->type_name("FILE");
 }
 
-void require_writable(const OutputOptions& options, const NamedFiles& inputs) {
-  require_other_files({{"--json", options.json}, {"--csv", options.csv}}, inputs);
-  for (const std::filesystem::path& file : {options.json, options.csv}) {
-    if (!file.empty()) require_writable(file);
-  }
+void require_writable(const OutputOptions& options) {
+  require_output("--json", options.json);
+  require_output("--csv", options.csv);
 }
 
 void deliver(const PairFile& pairs, const OutputOptions& options, std::ostream& out) {
   show(pairs, options.format, out);
-  if (!options.json.empty()) write_json_file(options.json, to_json(pairs));
-  if (!options.csv.empty()) write_file(options.csv, to_csv(pairs));
+  store_file(pairs, options);
 }
 
 void deliver(const Result& result, const OutputOptions& options, std::ostream& out) {
@@ -79,17 +84,7 @@ void add_timeline_option(CLI::App& app, std::filesystem::path& file, std::string
       ->group("Output");
 }
 
-void require_timeline(const std::filesystem::path& file, NamedFiles& others) {
-  if (file.empty()) return;
-  require_other_files({{"--timeline", file}}, others);
-  require_writable(file);
-  others.push_back({"--timeline", file});
-}
-
-void store(const Result& result, const OutputOptions& options) {
-  if (!options.json.empty()) write_json(result, options.json);
-  if (!options.csv.empty()) write_csv(result, options.csv);
-}
+void store(const Result& result, const OutputOptions& options) { store_file(result, options); }
 
 void deliver(std::span<const Result> pairs, const OutputOptions& options, std::ostream& out) {
   if (pairs.size() == 1) return deliver(pairs.front(), options, out);
@@ -103,8 +98,7 @@ void deliver(std::span<const Result> pairs, const OutputOptions& options, std::o
 void deliver(const ProbeFile& probes, const OutputOptions& options, std::ostream& out) {
   if (options.format == Format::osu) throw UsageError("probes have no OSU form");
   show(probes, options.format, out);
-  if (!options.json.empty()) write_json(probes, options.json);
-  if (!options.csv.empty()) write_csv(probes, options.csv);
+  store_file(probes, options);
 }
 
 }  // namespace twinlink::bench

@@ -10,7 +10,6 @@
 
 #include "protocols/bench/cli/pair_file.hpp"
 #include "protocols/bench/probe/probe.hpp"
-#include "protocols/bench/results/output_files.hpp"
 #include "protocols/bench/results/results.hpp"
 
 namespace CLI {
@@ -31,15 +30,12 @@ struct OutputOptions {
 void add_output_options(CLI::App& app, OutputOptions& options, const std::map<std::string, Format>& formats,
                         const std::string& row = "size");
 
-/// A UsageError for a file that cannot be written, is one of `inputs`, or is to hold two things: found at once, not
-/// after an hour of measuring. For the rank that writes; the others may be on hosts without that folder.
-void require_writable(const OutputOptions& options, const NamedFiles& inputs = {});
+/// A UsageError for a file that cannot be written, is an input, or is to hold two things: found at once, not after an
+/// hour of measuring. For the rank that writes; the others may be on hosts without that folder.
+void require_writable(const OutputOptions& options);
 
 /// --timeline. `tracks`: what it has of each rank.
 void add_timeline_option(CLI::App& app, std::filesystem::path& file, std::string_view tracks);
-/// As require_writable(), for its file, which is one of `others` from then on.
-void require_timeline(const std::filesystem::path& file, NamedFiles& others);
-
 /// Shows the result on `out` in the format asked for and writes the files asked for.
 void deliver(const Result& result, const OutputOptions& options, std::ostream& out);
 /// Writes the files alone.

@@ -9,7 +9,6 @@
 
 #include "protocols/bench/cli/print_columns.hpp"
 #include "protocols/bench/measure/expectation.hpp"
-#include "protocols/layout/layout.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -18,12 +17,14 @@ namespace {
 std::string settings_of(const Series& series) {
   std::string text;
   if (series.window > 1) text += fmt::format(", window {}", series.window);
-  if (series.settings.chunk > Bytes{}) {
-    text += fmt::format(", chunk {}, depth {}", format_size(series.settings.chunk), series.settings.depth);
-  }
+  const Settings& settings = series.settings;
+  if (settings.chunk > Bytes{}) text += ", chunk " + format_size(*settings.chunk);
+  // Of whole messages the depth says nothing, unless their protocol leaves the chunk to the ways that it takes.
+  if (settings.depth && settings.chunk != Bytes{}) text += fmt::format(", depth {}", *settings.depth);
   if (!series.preset.empty()) text += fmt::format(", preset {}", series.preset);
-  for (const auto& [name, value] : series.settings.options) {
-    text += fmt::format(", {}={}", name, name == kLayoutOption ? describe(parse_layout(value)) : value);
+  for (const auto& [name, value] : settings.options) text += fmt::format(", {}={}", name, value);
+  for (const auto& [name, value] : named(series.facts)) {
+    text += fmt::format(", {}={}", name, name == "layout" ? describe(series.facts.packing.layout) : value);
   }
   return text;
 }

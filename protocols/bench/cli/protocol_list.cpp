@@ -30,7 +30,10 @@ void print(const Protocol& protocol, std::ostream& out) {
 }
 
 nlohmann::json to_json(const Settings& settings) {
-  return {{"chunk_bytes", settings.chunk.count()}, {"depth", settings.depth}, {"options", settings.options}};
+  nlohmann::json json{{"options", settings.options}};
+  if (settings.chunk) json["chunk_bytes"] = settings.chunk->count();
+  if (settings.depth) json["depth"] = *settings.depth;
+  return json;
 }
 
 nlohmann::json to_json(const Protocol& protocol) {

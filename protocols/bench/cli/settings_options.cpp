@@ -46,8 +46,8 @@ void require_one_value(const Protocol& protocol, const SettingsOptions& options)
     set_option(protocol, set, name, value);
     const auto alias = std::ranges::find(protocol.aliases(), name, &Alias::name);
     if (alias == protocol.aliases().end()) continue;
-    const bool chunks = alias->target == "chunk" && options.chunk && *options.chunk != set.chunk;
-    const bool depths = alias->target == "depth" && options.depth && *options.depth != set.depth;
+    const bool chunks = alias->target == "chunk" && options.chunk && options.chunk != set.chunk;
+    const bool depths = alias->target == "depth" && options.depth && options.depth != set.depth;
     if (!chunks && !depths) continue;
     throw UsageError(fmt::format("protocol '{}': --{} {} and {}={} are two values of one option", protocol.name(),
                                  alias->target, chunks ? format_size(*options.chunk) : std::to_string(*options.depth),
@@ -61,8 +61,8 @@ Settings make_settings(const Protocol& protocol, const SettingsOptions& options)
   Settings settings = options.preset.empty() ? protocol.defaults() : find_preset(protocol, options.preset).settings;
   set_options(protocol, settings, options.options);
   require_one_value(protocol, options);
-  settings.chunk = options.chunk.value_or(settings.chunk);
-  settings.depth = options.depth.value_or(settings.depth);
+  if (options.chunk) settings.chunk = options.chunk;
+  if (options.depth) settings.depth = options.depth;
   return settings;
 }
 

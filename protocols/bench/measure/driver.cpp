@@ -38,11 +38,11 @@ class PairRun {
     }
     // The same ones for all sizes: a protocol that maps the peer's memory does so once.
     const Memory kind = message_memory(protocol, plan, leading_);
-    for (int buffer = 0; buffer < plan.buffers; ++buffer) {
+    for (int buffer = 0; buffer < plan.facts.buffers; ++buffer) {
       if (sends()) out_.emplace_back(rank_, kind, memory);
       if (receives()) in_.emplace_back(rank_, kind, memory);
     }
-    packed_.emplace(rank_, protocol, plan.packing, sends() ? packed : Bytes{}, receives() ? packed : Bytes{});
+    packed_.emplace(rank_, protocol, plan.facts.packing, sends() ? packed : Bytes{}, receives() ? packed : Bytes{});
   }
 
   Series run() {
@@ -50,7 +50,8 @@ class PairRun {
                   .protocol = std::string(protocol_.name()),
                   .preset = plan_.preset,
                   .pattern = plan_.pattern,
-                  .settings = stored_settings(plan_),
+                  .settings = plan_.settings,
+                  .facts = plan_.facts,
                   .window = window_size(),
                   .from = to_string(rank_.place(plan_.first)),
                   .to = to_string(rank_.place(plan_.second)),
@@ -75,7 +76,7 @@ class PairRun {
   [[nodiscard]] bool sends() const { return leading_ || plan_.pattern != Pattern::bandwidth; }
   [[nodiscard]] bool receives() const { return !leading_ || plan_.pattern != Pattern::bandwidth; }
   [[nodiscard]] int window_size() const { return plan_.pattern == Pattern::pingpong ? 1 : plan_.window; }
-  [[nodiscard]] Window window_of(Bytes size) const { return {size, window_size(), plan_.packing.layout}; }
+  [[nodiscard]] Window window_of(Bytes size) const { return {size, window_size(), plan_.facts.packing.layout}; }
   /// What one round's time is divided by to give the one-way time of one message.
   [[nodiscard]] double messages_in_turn(int window) const { return plan_.pattern == Pattern::pingpong ? 2 : window; }
 
@@ -84,6 +85,7 @@ class PairRun {
     for (const Companion& pair : plan_.beside) {
       pairs.push_back({.protocol = pair.protocol,
                        .settings = pair.settings,
+                       .facts = pair.facts,
                        .from = to_string(rank_.place(pair.first)),
                        .to = to_string(rank_.place(pair.second))});
     }
@@ -106,11 +108,11 @@ class PairRun {
   }
 
   double cold_message() {
-    const Window one(plan_.sizes.front(), 1, plan_.packing.layout);
+    const Window one(plan_.sizes.front(), 1, plan_.facts.packing.layout);
     const Settings settings = settings_of_end(protocol_, plan_, leading_);
     group_.synchronize();
     const double connect_us = time_round(
-        rank_, [&] { channel_ = twinlink::connect(rank_, peer_, protocol_, settings, plan_.packing, *packed_); });
+        rank_, [&] { channel_ = twinlink::connect(rank_, peer_, protocol_, settings, plan_.facts.packing, *packed_); });
     const Messages message = messages_of(one, 0);
     const double round_us = time_round(rank_, [&] { round(message, plan_.sizes.front()); });
     return connect_us + (round_us - computing_us()) / messages_in_turn(1);
@@ -126,10 +128,10 @@ class PairRun {
     if (plan_.verify) verified_rounds(window, size);
     if (!group_.alone()) group_.synchronize();  // rounds that are tried alone say nothing of those that follow
     // Each buffer has its turn before it counts, and as many turns as the others.
-    const int least = repeats.warmup + (plan_.buffers > 1 ? plan_.buffers : 0);
+    const int least = repeats.warmup + (plan_.facts.buffers > 1 ? plan_.facts.buffers : 0);
     const std::vector<double> trial = warm_up_(least, one_round);
     const int wanted = group_.agree(rounds_within(plan_.budget, trial, repeats.iterations));
-    const int rounds = (wanted + plan_.buffers - 1) / plan_.buffers * plan_.buffers;
+    const int rounds = (wanted + plan_.facts.buffers - 1) / plan_.facts.buffers * plan_.facts.buffers;
     group_.synchronize();
     const CpuTime cpu(rank_);
     Rounds timed{.times_us = time_rounds(rank_, rounds, one_round)};
@@ -159,7 +161,7 @@ class PairRun {
     return {sends() ? window.messages(out_[buffer].buffer()) : std::vector<View>{},
             receives() ? window.messages(in_[buffer].buffer()) : std::vector<View>{}};
   }
-  [[nodiscard]] std::size_t buffers() const { return static_cast<std::size_t>(plan_.buffers); }
+  [[nodiscard]] std::size_t buffers() const { return static_cast<std::size_t>(plan_.facts.buffers); }
 
   void round(const Messages& messages, Bytes size) {
     const auto& [outgoing, incoming] = messages;
@@ -177,13 +179,13 @@ class PairRun {
 
   /// What the computing of one round takes: in turn of a ping-pong, at the same time otherwise.
   [[nodiscard]] double computing_us() const {
-    return plan_.compute.microseconds() * (plan_.pattern == Pattern::pingpong ? 2 : 1);
+    return plan_.facts.compute.microseconds() * (plan_.pattern == Pattern::pingpong ? 2 : 1);
   }
 
   void compute() {
-    if (plan_.compute == Seconds{}) return;
+    if (plan_.facts.compute == Seconds{}) return;
     rank_.step("compute");
-    const Status status = wait(rank_, rank_.compute(plan_.compute, Stream{0}), rank_.now() + patience_.longest);
+    const Status status = wait(rank_, rank_.compute(plan_.facts.compute, Stream{0}), rank_.now() + patience_.longest);
     if (status != Status::delivered) fail(Bytes{}, fmt::format("computing: {}", to_string(status)));
   }
 
@@ -224,7 +226,7 @@ class PairRun {
   RankId peer_;
   Patience patience_;
   PairGroup group_;
-  std::deque<ScopedBuffer> out_;  ///< plan_.buffers of them, where this end sends
+  std::deque<ScopedBuffer> out_;  ///< plan_.facts.buffers of them, where this end sends
   std::deque<ScopedBuffer> in_;
   std::optional<PackedBuffers> packed_;
   std::unique_ptr<Channel> channel_;
@@ -252,29 +254,15 @@ std::vector<Bytes> size_sweep(Bytes begin, Bytes end, int factor) {
   }
 }
 
-Settings stored_settings(const Plan& plan) {
-  Settings settings = plan.settings;
-  if (plan.ends) settings.options[std::string(kEndsOption)] = to_string(*plan.ends);
-  if (plan.compute > Seconds{}) {
-    settings.options[std::string(kComputeOption)] = fmt::format("{:.9g}us", plan.compute.microseconds());
-  }
-  if (plan.one_process) settings.options[std::string(kOneProcessOption)] = "yes";
-  if (plan.buffers > 1) settings.options[std::string(kBuffersOption)] = std::to_string(plan.buffers);
-  if (!plan.packing.needed()) return settings;
-  settings.options[std::string(kLayoutOption)] = to_string(plan.packing.layout);
-  settings.options[std::string(kPackOption)] = to_string(plan.packing.method);
-  return settings;
-}
-
 Series measure(MeasuredRank& rank, const Protocol& protocol, const Plan& plan) {
   if (plan.pattern == Pattern::copy) throw UsageError("the pattern 'copy' has no peer, and so no protocol");
   check_plan(rank, plan, true);
-  if (plan.one_process) return measure_in_one_process(rank, protocol, plan);
+  if (plan.facts.one_process) return measure_in_one_process(rank, protocol, plan);
   check_ends(protocol, plan);
   if (rank.id() != plan.first && rank.id() != plan.second) return {};
   check_settings(protocol, plan.settings);
   require_support(protocol, rank.path_to(rank.id() == plan.first ? plan.second : plan.first));
-  for (const Bytes size : plan.sizes) check_packing(plan.packing, size);
+  for (const Bytes size : plan.sizes) check_packing(plan.facts.packing, size);
   return PairRun(rank, protocol, plan).run();
 }
 

@@ -11,7 +11,6 @@
 #include "protocols/bench/results/rounds.hpp"
 #include "protocols/core/measured_rank.hpp"
 #include "protocols/core/protocol.hpp"
-#include "protocols/layout/packing.hpp"
 
 namespace twinlink::bench {
 
@@ -20,13 +19,8 @@ struct Companion {
   RankId first{};
   RankId second{};
   std::string protocol{};
-  Settings settings{};  ///< as stored_settings()
-};
-
-/// Where the messages of plan.first and plan.second lie.
-struct Ends {
-  Memory first = Memory::device;
-  Memory second = Memory::device;
+  Settings settings{};
+  RunFacts facts{};
 };
 
 struct Plan {
@@ -42,17 +36,7 @@ struct Plan {
   bool keep_samples = false;   ///< store each round's time
   Settings settings{};
   std::string preset{};  ///< where the settings come from; stored, and nothing else
-  Packing packing{};     ///< of messages whose bytes lie apart, in device memory; stored among the settings' options
-  std::optional<Ends> ends{};  ///< empty: where the protocol takes its messages; stored among the settings' options
-  /// So long the GPU computes that has received a message, or a window, before its rank goes on. It is no part of the
-  /// times, but its launch and its end are. Stored likewise.
-  Seconds compute{};
-  /// plan.first drives both GPUs: copies between them and no message; plan.second only names the other one. Stored
-  /// likewise.
-  bool one_process = false;
-  /// At each end, of each direction: rounds take them in turn, so that handles and registrations of more memory than a
-  /// cache keeps are met again. Stored likewise.
-  int buffers = 1;
+  RunFacts facts{};
   RankId first{0};  ///< the sender of the first message
   RankId second{1};
   /// Told on plan.first of the series so far, after each size of the last pass; may be empty.
@@ -63,13 +47,10 @@ struct Plan {
   std::vector<Companion> beside{};  ///< other pairs, whose plans name this one in turn; empty: alone
 };
 
-/// The settings as result files have them: with how messages lie, and what is between them, among the options.
-Settings stored_settings(const Plan& plan);
-
 /// Messages of one exchange where nobody says how many, as in the OSU benchmarks; and the most.
 inline constexpr int kDefaultWindow = 64;
 inline constexpr int kMaxWindow = 4096;
-/// The most that plan.buffers may be.
+/// The most that plan.facts.buffers may be.
 inline constexpr int kMaxBuffers = 1024;
 /// The messages of a window have places of their own in the message buffer as long as they fit into this much memory;
 /// beyond that they share places in turn, as all messages of a window do in the OSU benchmarks.
@@ -85,8 +66,8 @@ std::vector<Bytes> size_sweep(Bytes begin, Bytes end, int factor);
 /// as sent and an exchange that was not delivered are a CheckError; a plan that makes no sense is a UsageError.
 Series measure(MeasuredRank& rank, const Protocol& protocol, const Plan& plan);
 
-/// The same for plan.one_process: copies between two GPUs that one process drives. On plan.first alone; other ranks
-/// return at once. A UsageError for a protocol or options that are more than such a copy.
+/// The same for plan.facts.one_process: copies between two GPUs that one process drives. On plan.first alone; other
+/// ranks return at once. A UsageError for a protocol or options that are more than such a copy.
 Series measure_in_one_process(MeasuredRank& rank, const Protocol& protocol, const Plan& plan);
 
 /// Pattern::copy: device to host memory of `kind` and back, on plan.first alone. Other ranks return at once.

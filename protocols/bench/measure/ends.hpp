@@ -2,17 +2,9 @@
 // of them in host memory.
 #pragma once
 
-#include <string>
-#include <string_view>
-
 #include "protocols/bench/measure/driver.hpp"
 
 namespace twinlink::bench {
-
-/// "device,host", as --ends reads it.
-std::string to_string(const Ends& ends);
-/// FIRST,SECOND, each of them device, host (pageable) or pinned. A UsageError that says so.
-Ends parse_ends(std::string_view text);
 
 /// Where the messages of this end lie.
 [[nodiscard]] Memory message_memory(const Protocol& protocol, const Plan& plan, bool leading);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protocols/bench/results/json_members.hpp"
+#include "protocols/bench/results/settings_text.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -16,7 +17,9 @@ namespace {
   throw InputError(fmt::format("{}: error: {}", file, why));
 }
 
-std::string options_text(const std::map<std::string, std::string>& options) {
+std::string options_text(const Settings& settings, const RunFacts& facts) {
+  std::map<std::string, std::string> options = settings.options;
+  options.merge(named(facts));
   std::string text;
   for (const auto& [name, value] : options) text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
   return text.empty() ? "defaults" : text;
@@ -41,19 +44,22 @@ std::string beside_text(const std::vector<OtherPair>& pairs) {
 
 std::string beside_text(const std::vector<Companion>& pairs) {
   std::vector<std::string> texts;
-  for (const Companion& pair : pairs) texts.push_back(OtherPair{pair.protocol, pair.settings, {}, {}}.what());
+  for (const Companion& pair : pairs) {
+    texts.push_back(OtherPair{.protocol = pair.protocol, .settings = pair.settings}.what());
+  }
   return beside_text(std::move(texts));
 }
 
 void require_curve(const std::string& file, const Series& expected, std::string_view protocol, const Plan& plan) {
-  const Settings settings = stored_settings(plan);
+  const Settings& settings = plan.settings;
   require_same(file, "the protocol", expected.protocol, protocol);
   require_same(file, "the pattern", to_string(expected.pattern), to_string(plan.pattern));
   require_same(file, "the window", std::to_string(expected.window), std::to_string(plan.window));
-  require_same(file, "the chunk", format_size(expected.settings.chunk), format_size(settings.chunk));
-  require_same(file, "the depth", std::to_string(expected.settings.depth), std::to_string(settings.depth));
+  require_same(file, "the chunk", chunk_text(expected.settings.chunk), chunk_text(settings.chunk));
+  require_same(file, "the depth", depth_text(expected.settings.depth), depth_text(settings.depth));
   require_same(file, "what runs beside it", beside_text(expected.beside), beside_text(plan.beside));
-  require_same(file, "the set of options", options_text(expected.settings.options), options_text(settings.options));
+  require_same(file, "the set of options", options_text(expected.settings, expected.facts),
+               options_text(settings, plan.facts));
 }
 
 }  // namespace

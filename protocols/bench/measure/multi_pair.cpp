@@ -26,7 +26,8 @@ void put_side_by_side(std::span<PairPlan> pairs) {
       pair.plan.beside.push_back({.first = other.plan.first,
                                   .second = other.plan.second,
                                   .protocol = std::string(other.protocol->name()),
-                                  .settings = stored_settings(other.plan)});
+                                  .settings = other.plan.settings,
+                                  .facts = other.plan.facts});
     }
   }
 }

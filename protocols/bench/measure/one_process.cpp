@@ -112,7 +112,8 @@ void check_one_process(const Protocol& protocol, const Plan& plan) {
   const Settings defaults = protocol.defaults();
   const bool plain = protocol.name() == "gpudirect-v2" && plan.settings.options.empty() &&
                      plan.settings.chunk == defaults.chunk && plan.settings.depth == defaults.depth;
-  if (!plain || plan.packing.needed() || plan.ends || plan.compute > Seconds{} || plan.buffers > 1) {
+  if (!plain || plan.facts.packing.needed() || plan.facts.ends || plan.facts.compute > Seconds{} ||
+      plan.facts.buffers > 1) {
     throw UsageError(
         "--one-process copies from GPU to GPU by cudaMemcpyPeerAsync and does nothing else: it is for "
         "'-p gpudirect-v2', without settings of its own, --layout, --ends, --compute and --buffers");
@@ -126,7 +127,8 @@ Series measure_in_one_process(MeasuredRank& rank, const Protocol& protocol, cons
   Series series{.label = fmt::format("{} in one process", protocol.name()),
                 .protocol = std::string(protocol.name()),
                 .pattern = plan.pattern,
-                .settings = stored_settings(plan),
+                .settings = plan.settings,
+                .facts = plan.facts,
                 .window = window_of(plan),
                 .from = to_string(rank.place(plan.first)),
                 .to = to_string(rank.place(plan.second))};

@@ -28,8 +28,8 @@ void check_plan(const Rank& rank, const Plan& plan, bool has_peer) {
   if (plan.window < 1 || plan.window > kMaxWindow) {
     throw UsageError(fmt::format("a window of {} messages: 1 to {} are possible", plan.window, kMaxWindow));
   }
-  if (plan.buffers < 1 || plan.buffers > kMaxBuffers) {
-    throw UsageError(fmt::format("{} buffers in turn: 1 to {} are possible", plan.buffers, kMaxBuffers));
+  if (plan.facts.buffers < 1 || plan.facts.buffers > kMaxBuffers) {
+    throw UsageError(fmt::format("{} buffers in turn: 1 to {} are possible", plan.facts.buffers, kMaxBuffers));
   }
   check_repeats(plan.small);
   check_repeats(plan.large);

@@ -31,12 +31,12 @@ class TracedEnd {
         times_(times),
         peer_(rank.id() == plan.first ? plan.second : plan.first),
         buffer_(rank_, message_memory(protocol, plan, rank.id() == plan.first), extent()),
-        packed_(rank_, protocol, plan.packing, plan.sizes.front(), plan.sizes.front()) {}
+        packed_(rank_, protocol, plan.facts.packing, plan.sizes.front(), plan.sizes.front()) {}
 
   std::string run() {
     const Settings settings = settings_of_end(protocol_, plan_, rank_.id() == plan_.first);
     tell("connect", part("connect", [&] {
-           channel_ = twinlink::connect(traced_, peer_, protocol_, settings, plan_.packing, packed_);
+           channel_ = twinlink::connect(traced_, peer_, protocol_, settings, plan_.facts.packing, packed_);
          }));
     tell_of("first message", there_and_back());
     std::vector<Lines> later;
@@ -53,7 +53,7 @@ class TracedEnd {
 
  private:
   [[nodiscard]] bool leading() const { return rank_.id() == plan_.first; }
-  [[nodiscard]] Bytes extent() const { return plan_.packing.layout.extent(plan_.sizes.front()); }
+  [[nodiscard]] Bytes extent() const { return plan_.facts.packing.layout.extent(plan_.sizes.front()); }
   [[nodiscard]] Patience patience() const { return Patience::of_peer(plan_.settings.timeout); }
 
   /// Of the two messages of a ping-pong, the one to the peer and the one from it.
@@ -86,9 +86,9 @@ class TracedEnd {
   }
 
   void compute() {
-    if (plan_.compute == Seconds{}) return;
+    if (plan_.facts.compute == Seconds{}) return;
     traced_.step("compute");
-    const Op computing = traced_.compute(plan_.compute, Stream{0});
+    const Op computing = traced_.compute(plan_.facts.compute, Stream{0});
     const Status status = wait(traced_, computing, rank_.now() + patience().longest);
     if (status == Status::delivered) return;
     throw CheckError(fmt::format("rank {}: computing, traced: {}", rank_.id().value, to_string(status)));
@@ -128,7 +128,7 @@ class TracedEnd {
 
 std::string trace(MeasuredRank& rank, const Protocol& protocol, const Plan& plan, bool times) {
   std::string mine;
-  if (plan.one_process) {
+  if (plan.facts.one_process) {
     if (rank.id() == plan.first) mine = trace_in_one_process(rank, plan, times);
   } else if (rank.id() == plan.first || rank.id() == plan.second) {
     mine = TracedEnd(rank, protocol, plan, times).run();
@@ -136,7 +136,7 @@ std::string trace(MeasuredRank& rank, const Protocol& protocol, const Plan& plan
   const std::vector<std::string> texts = gather(rank, mine, Patience::of_turn(plan.settings.timeout));
   if (rank.id() != RankId{0}) return {};
   std::string text = fmt::format("# {}, messages of {}, {}\n", protocol.name(), format_size(plan.sizes.front()),
-                                 settings_text(stored_settings(plan)));
+                                 settings_text(plan.settings, plan.facts));
   if (times) text += "# start us    end us  step              what\n";
   for (const std::string& of_rank : texts) text += of_rank;
   return text;

@@ -3,6 +3,7 @@
 
 #include "protocols/bench/probe/probe_lines.hpp"
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/frame.hpp"
 
 namespace twinlink::bench {
 
@@ -38,23 +39,15 @@ ProbeFindings read_findings(Members& members, Provenance provenance) {
 }
 
 nlohmann::json to_json(const ProbeFile& probes) {
-  nlohmann::json json = to_json(probes.findings);
-  json["schema"] = kProbeSchema;
-  json["kind"] = kProbeKind;
-  json["world"] = probes.world;
-  json["program"] = probes.program;
-  write_text(json, "command", probes.command, provenance_of(probes.environment));
-  json["environment"] = probes.environment->is_null() ? nlohmann::json::object() : *probes.environment;
+  nlohmann::json json = frame_of(probes, kProbeKind, kProbeSchema);
+  json.update(to_json(probes.findings));
   return json;
 }
 
 ProbeFile probes_from_json(const nlohmann::json& json, const std::string& origin) {
   Members members(json, origin);
-  check_schema(members, kProbeKind, kProbeSchema);
-  ProbeFile probes{
-      .world = read_world(members), .program = members.text("program"), .environment = members.object("environment")};
-  const Provenance provenance = provenance_of(probes.environment);
-  probes.command = read_text(members, "command", provenance);
+  ProbeFile probes;
+  const Provenance provenance = read_frame(members, kProbeKind, kProbeSchema, probes);
   probes.findings = read_findings(members, provenance);
   members.done();
   return probes;

@@ -7,6 +7,7 @@
 #include "protocols/bench/report/document.hpp"
 #include "protocols/bench/report/page_parts.hpp"
 #include "protocols/core/errors.hpp"
+#include "protocols/core/plain_text.hpp"
 
 namespace twinlink::report {
 namespace {
@@ -163,7 +164,7 @@ std::string title_of(const Document& document) {
 
 std::string escaped_markup(std::string_view text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : plain_text(text)) {
     switch (c) {
       case '&':
         out += "&amp;";
@@ -180,11 +181,8 @@ std::string escaped_markup(std::string_view text) {
       case '\'':
         out += "&#39;";
         break;
-      default: {
-        const auto code = static_cast<unsigned char>(c);
-        const bool held = code >= ' ' || c == '\t' || c == '\n' || c == '\r';
-        out += held ? std::string(1, c) : "\uFFFD";
-      }
+      default:
+        out += c;
     }
   }
   return out;

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "protocols/bench/results/output_files.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::bench {
@@ -53,6 +54,7 @@ bool is_special(const fs::path& file) {
 }
 
 void write_file(const fs::path& file, std::string_view content) {
+  require_no_input(file);
   if (is_special(file)) {
     if (const std::string reason = write_through(file, content); !reason.empty()) fail("write", file, reason);
     return;
@@ -88,6 +90,7 @@ void require_writable(const fs::path& file) {
 }
 
 std::ifstream open_to_read(const fs::path& file) {
+  note_input(file);
   std::ifstream stream(file, std::ios::binary);
   if (!stream || fs::is_directory(file)) {
     throw InputError(fmt::format("{}: error: cannot be read", file.string()));

@@ -11,7 +11,7 @@
 namespace twinlink::bench {
 
 /// Writes a temporary beside `file`, or beside what it links to, and renames it; a pipe or a device is written to. An
-/// EnvironmentError with the system's text.
+/// EnvironmentError with the system's text; a UsageError where this process has read the file (output_files.hpp).
 void write_file(const std::filesystem::path& file, std::string_view content);
 /// Is it there, and no ordinary file: a pipe, a device, a folder?
 bool is_special(const std::filesystem::path& file);

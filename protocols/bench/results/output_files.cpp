@@ -1,6 +1,10 @@
 #include "protocols/bench/results/output_files.hpp"
 
+#include <algorithm>
+#include <cassert>
+#include <optional>
 #include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -11,6 +15,22 @@ namespace twinlink::bench {
 namespace {
 
 namespace fs = std::filesystem;
+
+struct Output {
+  std::string name{};
+  fs::path file{};
+};
+
+struct Files {
+  std::vector<fs::path> inputs{};
+  std::vector<Output> outputs{};
+};
+
+/// Of the process, for whoever opens a file knows of nobody who writes one.
+std::optional<Files>& files() {
+  static std::optional<Files> all;
+  return all;
+}
 
 /// Where there is no file yet, the paths decide.
 bool are_one(const fs::path& one, const fs::path& other) {
@@ -23,27 +43,52 @@ bool are_one(const fs::path& one, const fs::path& other) {
   return place(one) == place(other);
 }
 
+[[noreturn]] void refuse(const Output& output) {
+  throw UsageError(fmt::format("{}{}{} would overwrite an input; name another file", output.name,
+                               output.name.empty() ? "" : " ", output.file.string()));
+}
+
+void require_no_input(const Output& output) {
+  if (!files()) return;
+  const auto is_output = [&](const fs::path& input) { return are_one(output.file, input); };
+  if (std::ranges::any_of(files()->inputs, is_output)) refuse(output);
+}
+
 }  // namespace
 
-NamedFiles named(const std::string& name, const std::vector<fs::path>& files) {
-  NamedFiles all;
-  for (const fs::path& file : files) all.push_back({name, file});
-  return all;
+FilesInUse::FilesInUse() {
+  assert(!files());
+  files().emplace();
 }
 
-void require_other_files(const NamedFiles& outputs, const NamedFiles& inputs) {
-  for (auto output = outputs.begin(); output != outputs.end(); ++output) {
-    for (const NamedFile& input : inputs) {
-      if (!are_one(output->file, input.file)) continue;
-      throw UsageError(
-          fmt::format("{} {} would overwrite {}; name another file", output->name, output->file.string(), input.name));
-    }
-    for (auto other = outputs.begin(); other != output; ++other) {
-      if (!are_one(output->file, other->file)) continue;
-      throw UsageError(fmt::format("{} {} and {} {} are the same file; name another one", other->name,
-                                   other->file.string(), output->name, output->file.string()));
-    }
+FilesInUse::~FilesInUse() { files().reset(); }
+
+void note_input(const fs::path& file) {
+  if (!files() || std::ranges::find(files()->inputs, file) != files()->inputs.end()) return;
+  files()->inputs.push_back(file);
+  for (const Output& output : files()->outputs) {
+    if (are_one(output.file, file)) refuse(output);
   }
 }
+
+void note_output(const std::string& name, const fs::path& file) {
+  if (!files() || file.empty()) return;
+  require_no_input(Output{name, file});
+  for (const Output& other : files()->outputs) {
+    if (!are_one(file, other.file)) continue;
+    if (other.name == name && other.file == file) return;
+    throw UsageError(fmt::format("{} {} and {} {} are the same file; name another one", other.name, other.file.string(),
+                                 name, file.string()));
+  }
+  files()->outputs.push_back({name, file});
+}
+
+void require_output(const std::string& name, const fs::path& file) {
+  if (file.empty()) return;
+  note_output(name, file);
+  require_writable(file);
+}
+
+void require_no_input(const fs::path& file) { require_no_input(Output{{}, file}); }
 
 }  // namespace twinlink::bench

@@ -3,22 +3,32 @@
 
 #include <filesystem>
 #include <string>
-#include <vector>
 
 namespace twinlink::bench {
 
-/// A file of the command line, and what the user calls it: "--json", "the base".
-struct NamedFile {
-  std::string name{};
-  std::filesystem::path file{};  ///< empty: there is none
+/// The list of a program's files, from its beginning to its end: of all that it opens to read, and all that it is to
+/// write. While there is one, the functions below, and write_file(), refuse a file that is both, or that is to hold two
+/// things, whatever the paths: links, symbolic and hard, are followed. Pipes and devices may be named twice. At most
+/// one at a time.
+class FilesInUse {
+ public:
+  FilesInUse();
+  ~FilesInUse();
+  FilesInUse(const FilesInUse&) = delete;
+  FilesInUse& operator=(const FilesInUse&) = delete;
 };
-using NamedFiles = std::vector<NamedFile>;
 
-/// Several files of one name, such as all that a command compares.
-NamedFiles named(const std::string& name, const std::vector<std::filesystem::path>& files);
+/// For whoever opens a user's file to read it. A UsageError where it is to be written.
+void note_input(const std::filesystem::path& file);
 
-/// To be asked before any work. A UsageError if an output is the same file as an input or another output, whatever
-/// their paths. Pipes and devices may be named twice.
-void require_other_files(const NamedFiles& outputs, const NamedFiles& inputs);
+/// For a file that is to be written; empty: nothing is. `name` is what the user calls it: "--json". Before any work:
+/// the earlier, the earlier it is refused, by a UsageError where it is read or to hold something else as well.
+void note_output(const std::string& name, const std::filesystem::path& file);
+
+/// The same, and a UsageError where it cannot be written.
+void require_output(const std::string& name, const std::filesystem::path& file);
+
+/// A UsageError where `file` has been read.
+void require_no_input(const std::filesystem::path& file);
 
 }  // namespace twinlink::bench

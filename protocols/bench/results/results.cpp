@@ -2,14 +2,16 @@
 
 #include <array>
 #include <limits>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/frame.hpp"
 #include "protocols/bench/results/json_members.hpp"
 #include "protocols/bench/results/json_statistics.hpp"
-#include "protocols/layout/packing.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -53,36 +55,38 @@ Pattern read_pattern(Members& members) {
   }
 }
 
-/// What readers rely on: to print a layout, and to tell one from another.
-void check_packing(Members& members, const std::map<std::string, std::string>& options) {
+/// The options of the file are the protocol's and the run's.
+std::pair<Settings, RunFacts> read_settings(Members members) {
+  Settings settings{.timeout = Seconds{members.number("timeout_s")}};
+  if (members.has("chunk_bytes")) settings.chunk = Bytes{members.count("chunk_bytes", kMostBytes)};
+  if (members.has("depth")) settings.depth = static_cast<int>(members.count("depth", kMostInt));
+  if (members.has("options")) settings.options = members.texts("options");
+  members.done();
   try {
-    if (const auto layout = options.find(std::string(kLayoutOption)); layout != options.end()) {
-      static_cast<void>(parse_layout(layout->second));
-    }
-    if (const auto method = options.find(std::string(kPackOption)); method != options.end()) {
-      static_cast<void>(find_pack_method(method->second));
-    }
+    RunFacts facts = take_run_facts(settings.options);
+    return {std::move(settings), std::move(facts)};
   } catch (const UsageError& error) {
     members.fail("options", fmt::format("is wrong: {}", error.what()));
   }
 }
 
-Settings read_settings(Members members) {
-  Settings settings{.chunk = Bytes{members.count("chunk_bytes", kMostBytes)},
-                    .depth = static_cast<int>(members.count("depth", kMostInt)),
-                    .timeout = Seconds{members.number("timeout_s")}};
-  if (members.has("options")) settings.options = members.texts("options");
-  check_packing(members, settings.options);
-  members.done();
-  return settings;
+nlohmann::json to_json(const Settings& settings, const RunFacts& facts) {
+  nlohmann::json json{{"timeout_s", settings.timeout.value()}};
+  if (settings.chunk) json["chunk_bytes"] = settings.chunk->count();
+  if (settings.depth) json["depth"] = *settings.depth;
+  if (!settings.options.empty()) json["options"] = settings.options;
+  for (const auto& [name, value] : named(facts)) json["options"][name] = value;
+  return json;
 }
 
 std::vector<OtherPair> read_beside(Members& members) {
   std::vector<OtherPair> pairs;
   for (const nlohmann::json& entry : members.array("beside")) {
     Members pair(entry, members.origin(), fmt::format("beside[{}]", pairs.size()));
+    auto [settings, facts] = read_settings(pair.members("settings"));
     pairs.push_back({.protocol = pair.text("protocol"),
-                     .settings = read_settings(pair.members("settings")),
+                     .settings = std::move(settings),
+                     .facts = std::move(facts),
                      .from = pair.text("from"),
                      .to = pair.text("to")});
     pair.done();
@@ -104,16 +108,11 @@ std::vector<Counter> read_counters(Members& members) {
 
 }  // namespace
 
-bool is_option_of_run(std::string_view name) {
-  return name == kLayoutOption || name == kPackOption || name == kEndsOption || name == kComputeOption ||
-         name == kOneProcessOption || name == kBuffersOption;
-}
-
 std::string OtherPair::what() const {
-  std::string text = fmt::format("{}:chunk={}:depth={}", protocol, format_size(settings.chunk), settings.depth);
-  for (const auto& [name, value] : settings.options) {
-    if (!is_option_of_run(name)) text += fmt::format(":{}={}", name, value);
-  }
+  std::string text = protocol;
+  if (settings.chunk) text += fmt::format(":chunk={}", format_size(*settings.chunk));
+  if (settings.depth) text += fmt::format(":depth={}", *settings.depth);
+  for (const auto& [name, value] : settings.options) text += fmt::format(":{}={}", name, value);
   return text;
 }
 
@@ -142,13 +141,6 @@ Pattern find_pattern(std::string_view name) {
   throw UsageError(fmt::format("unknown pattern '{}' (there are:{})", name, known));
 }
 
-nlohmann::json to_json(const Settings& settings) {
-  nlohmann::json json{
-      {"chunk_bytes", settings.chunk.count()}, {"depth", settings.depth}, {"timeout_s", settings.timeout.value()}};
-  if (!settings.options.empty()) json["options"] = settings.options;
-  return json;
-}
-
 std::string heading_world(const std::string& world, const JsonValue& environment) {
   if (world != "measured" || !environment->is_object()) return world;
   if (environment->contains("pace")) return "paced";
@@ -161,27 +153,24 @@ nlohmann::json to_json(const Result& result) {
   const Provenance provenance = provenance_of(result.environment);
   nlohmann::json points = nlohmann::json::array();
   for (const Point& point : series.points) points.push_back(to_json(point, provenance));
-  nlohmann::json json{{"schema", kResultSchema},
-                      {"kind", kResultKind},
-                      {"world", result.world},
-                      {"program", result.program},
-                      {"environment", result.environment->is_null() ? nlohmann::json::object() : *result.environment},
-                      {"label", series.label},
-                      {"pattern", to_string(series.pattern)},
-                      {"points", std::move(points)}};
-  write_text(json, "command", result.command, provenance);
+  nlohmann::json json = frame_of(result, kResultKind, kResultSchema);
+  json["label"] = series.label;
+  json["pattern"] = to_string(series.pattern);
+  json["points"] = std::move(points);
   write_text(json, "protocol", series.protocol, provenance);
   write_text(json, "from", series.from, provenance);
   write_text(json, "to", series.to, provenance);
   write_text(json, "clock", series.clock, provenance);
   if (!series.preset.empty()) json["preset"] = series.preset;
-  if (series.told.settings) json["settings"] = to_json(series.settings);
+  if (series.told.settings) json["settings"] = to_json(series.settings, series.facts);
   if (series.told.window) json["window"] = series.window;
   if (series.told.cold_us) json["cold_us"] = series.cold_us;
   if (!result.notes.empty()) json["notes"] = result.notes;
   for (const OtherPair& pair : series.beside) {
-    json["beside"].push_back(
-        {{"protocol", pair.protocol}, {"from", pair.from}, {"to", pair.to}, {"settings", to_json(pair.settings)}});
+    json["beside"].push_back({{"protocol", pair.protocol},
+                              {"from", pair.from},
+                              {"to", pair.to},
+                              {"settings", to_json(pair.settings, pair.facts)}});
   }
   for (const Counter& counter : series.counters) json["counters"].push_back({{counter.name, counter.value}});
   return json;
@@ -189,14 +178,10 @@ nlohmann::json to_json(const Result& result) {
 
 Result result_from_json(const nlohmann::json& json, const std::string& origin) {
   Members members(json, origin);
-  check_schema(members, kResultKind, kResultSchema);
-  Result result{.world = read_world(members),
-                .program = members.text("program"),
-                .environment = members.object("environment"),
-                .series = {.label = members.text("label"), .pattern = read_pattern(members)}};
-  const Provenance provenance = provenance_of(result.environment);
+  Result result;
+  const Provenance provenance = read_frame(members, kResultKind, kResultSchema, result);
+  result.series = {.label = members.text("label"), .pattern = read_pattern(members)};
   const auto told = [&](const char* name) { return provenance == Provenance::own || members.has(name); };
-  result.command = read_text(members, "command", provenance);
   if (members.has("notes")) result.notes = members.text_list("notes");
   Series& series = result.series;
   series.protocol = read_text(members, "protocol", provenance);
@@ -205,7 +190,7 @@ Result result_from_json(const nlohmann::json& json, const std::string& origin) {
   series.to = read_text(members, "to", provenance);
   series.clock = read_text(members, "clock", provenance);
   series.told = {.settings = told("settings"), .window = told("window"), .cold_us = told("cold_us")};
-  if (series.told.settings) series.settings = read_settings(members.members("settings"));
+  if (series.told.settings) std::tie(series.settings, series.facts) = read_settings(members.members("settings"));
   if (series.told.window) series.window = static_cast<int>(members.count("window", kMostInt));
   if (series.told.cold_us) series.cold_us = members.number("cold_us");
   if (members.has("beside")) series.beside = read_beside(members);

@@ -14,6 +14,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "protocols/bench/results/json_value.hpp"
+#include "protocols/bench/results/run_facts.hpp"
 #include "protocols/bench/results/statistics.hpp"
 #include "protocols/core/protocol.hpp"
 
@@ -21,19 +22,6 @@ namespace twinlink::bench {
 
 inline constexpr int kResultSchema = 1;
 inline constexpr std::string_view kResultKind = "twinlink-result";
-/// How messages whose bytes lie apart were laid out and packed: among the options of the settings, absent for
-/// contiguous messages. No protocol has options of these names.
-inline constexpr std::string_view kLayoutOption = "layout";
-inline constexpr std::string_view kPackOption = "pack";
-/// Likewise where the messages of either end lie, what its GPU computes between them, that one process drives both, and
-/// how many buffers take turns. Absent where they lie as the protocol says, nothing is computed, two processes exchange
-/// messages, and there is one buffer.
-inline constexpr std::string_view kEndsOption = "ends";
-inline constexpr std::string_view kComputeOption = "compute";
-inline constexpr std::string_view kOneProcessOption = "one-process";
-inline constexpr std::string_view kBuffersOption = "buffers-in-turn";  ///< --buffers
-/// Is it one of these six, which are the run's and not the protocol's?
-bool is_option_of_run(std::string_view name);
 
 enum class Pattern {
   pingpong,       ///< a message there and one back, in turn; time_us is half of the round trip
@@ -73,6 +61,7 @@ struct Told {
 struct OtherPair {
   std::string protocol{};
   Settings settings{};
+  RunFacts facts{};
   std::string from{};  ///< NODE/GPU
   std::string to{};    ///< NODE/GPU
 
@@ -90,6 +79,7 @@ struct Series {
   std::string preset{};  ///< the settings began as this preset of the protocol; empty: as its defaults
   Pattern pattern = Pattern::pingpong;
   Settings settings{};
+  RunFacts facts{};
   int window = 1;
   std::string from{};   ///< NODE/GPU
   std::string to{};     ///< NODE/GPU; the kind of host memory for Pattern::copy

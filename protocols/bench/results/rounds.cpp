@@ -27,12 +27,20 @@ bool apart(const std::vector<double>& medians) {
   return most > least * kAlike;
 }
 
+/// Of fewer rounds none is a twentieth.
+bool wide(const std::vector<double>& times_us) {
+  constexpr std::size_t kFewest = 20;
+  if (times_us.size() < kFewest) return false;
+  const Statistics statistics = summarize(times_us);
+  return statistics.p95 > kWide * statistics.median;
+}
+
 }  // namespace
 
 Rounds merge_passes(const std::vector<Rounds>& passes) {
   if (passes.size() == 1) {
     const std::vector<double>& times_us = passes.front().times_us;
-    return {.times_us = times_us, .unstable = apart(medians_of_halves(times_us))};
+    return {.times_us = times_us, .unstable = apart(medians_of_halves(times_us)) || wide(times_us)};
   }
   std::vector<double> medians;
   for (const Rounds& pass : passes) medians.push_back(median(pass.times_us));
@@ -42,6 +50,7 @@ Rounds merge_passes(const std::vector<Rounds>& passes) {
     if (medians[i] > most) continue;
     all.times_us.insert(all.times_us.end(), passes[i].times_us.begin(), passes[i].times_us.end());
   }
+  all.unstable = all.unstable || wide(all.times_us);
   return all;
 }
 

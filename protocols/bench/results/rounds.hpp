@@ -31,13 +31,17 @@ Statistics summarize(Rounds rounds);
 /// What passes over the same thing say together, in their order: all rounds of those whose medians are within kAlike of
 /// the quickest one's, for others on the host may stay for minutes, and make everything longer. Unstable if a pass does
 /// not count; of a single pass, if the medians of its first and its second half lie further apart than that, and all
-/// its rounds count. There must be a pass, and in each a round.
+/// its rounds count; and if a twentieth of the rounds that count takes more than kWide times their median. There must
+/// be a pass, and in each a round.
 Rounds merge_passes(const std::vector<Rounds>& passes);
 /// So many times the shorter one's is the longer one's time at most.
 inline constexpr double kAlike = 1.1;
+/// So many times the median the 95th percentile is at most: beyond, there are two kinds of rounds.
+inline constexpr double kWide = 2;
 /// What an unstable point or line is, for people.
 inline constexpr std::string_view kUnstableMeans =
-    "the medians of passes, or of the two halves of a single pass, lie more than 10 % apart";
+    "the medians of passes, or of the two halves of a single pass, lie more than 10 % apart, or the 95th percentile is "
+    "more than twice the median";
 
 /// What a time budget leaves at least.
 inline constexpr int kFewestRounds = 5;

@@ -14,6 +14,7 @@
 #include "protocols/bench/measure/check_error.hpp"
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/settings_text.hpp"
 #include "protocols/bench/workload/measure_trace.hpp"
 #include "protocols/bench/workload/message_costs.hpp"
 #include "protocols/bench/workload/times.hpp"
@@ -383,7 +384,7 @@ WorkloadSeries heading_of(const Rank& rank, const WorkloadPlan& plan) {
   WorkloadSeries series{.workload = plan.name(),
                         .protocol = std::string(plan.ways.within->name()),
                         .protocol_between = std::string(plan.ways.between->name()),
-                        .settings = plan.ways.settings_within,
+                        .settings = settings_text(plan.ways.settings_within),
                         .ranks = rank.ranks()};
   std::set<int> nodes;
   for (int r = 0; r < rank.ranks(); ++r) {

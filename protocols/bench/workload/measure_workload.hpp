@@ -58,7 +58,7 @@ struct WorkloadSeries {
   std::string workload{};
   std::string protocol{};          ///< within a node
   std::string protocol_between{};  ///< between nodes
-  Settings settings{};             ///< of the first
+  std::string settings{};          ///< of the first, in words
   int ranks = 0;
   int nodes = 0;
   std::vector<std::string> places{};

@@ -15,7 +15,7 @@
 #include "protocols/bench/cli/print.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/json_statistics.hpp"
-#include "protocols/bench/results/settings_text.hpp"
+#include "protocols/bench/results/output_files.hpp"
 #include "protocols/bench/workload/measure_trace.hpp"
 #include "protocols/registry.hpp"
 
@@ -188,60 +188,9 @@ WorkloadPlan make_plan(const WorkloadOptions& options, int warmup, int iteration
   return plan;
 }
 
-void require_writable(const WorkloadOptions& options, const NamedFiles& inputs) {
-  require_other_files({{"--json", options.json}, {"--csv", options.csv}}, inputs);
-  for (const auto& file : {options.json, options.csv}) {
-    if (!file.empty()) require_writable(file);
-  }
-}
-
-nlohmann::json to_json(const WorkloadFile& file) {
-  nlohmann::json points = nlohmann::json::array();
-  for (const WorkloadPoint& p : file.series.points) {
-    nlohmann::json point{{"bytes", p.size.count()},
-                         {"algorithm", p.algorithm},
-                         {"steps", p.steps},
-                         {"fastest_us", p.fastest_us},
-                         {"slowest_rank", p.slowest_rank},
-                         {"predicted_us", p.predicted_us},
-                         {"algorithm_MBps", p.algorithm_MBps},
-                         {"bus_MBps", p.bus_MBps},
-                         {"verified", p.verified}};
-    write_statistics(point, p.time_us);
-    if (!p.why.empty()) point["why"] = p.why;
-    if (p.training) {
-      point["compute_us"] = p.training->compute_us;
-      point["communication_us"] = p.training->communication_us;
-      point["exposed_us"] = p.training->exposed_us(p.time_us.median);
-      point["hidden_us"] = p.training->hidden_us(p.time_us.median);
-      point["buckets"] = p.training->buckets;
-    }
-    for (const RankPart& part : p.ranks) {
-      point["ranks"].push_back({{"ended_us", part.ended_us},
-                                {"waited_us", part.waited_us},
-                                {"tasks", part.tasks},
-                                {"sent_bytes", part.sent.count()}});
-    }
-    if (points.size() < file.links.size()) point["links"] = *file.links[points.size()];
-    if (points.size() < file.critical_paths.size()) point["critical_path"] = *file.critical_paths[points.size()];
-    points.push_back(std::move(point));
-  }
-  const WorkloadSeries& series = file.series;
-  return {{"kind", kWorkloadKind},
-          {"schema", kWorkloadSchema},
-          {"world", file.world},
-          {"program", file.program},
-          {"command", file.command},
-          {"environment", file.environment},
-          {"workload", series.workload},
-          {"protocol", series.protocol},
-          {"protocol_between_nodes", series.protocol_between},
-          {"settings", settings_text(series.settings)},
-          {"ranks", series.ranks},
-          {"nodes", series.nodes},
-          {"places", series.places},
-          {"counters", series.counters},
-          {"points", std::move(points)}};
+void require_writable(const WorkloadOptions& options) {
+  require_output("--json", options.json);
+  require_output("--csv", options.csv);
 }
 
 namespace {

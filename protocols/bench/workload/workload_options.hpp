@@ -7,8 +7,8 @@
 #include <string>
 
 #include "protocols/bench/cli/options.hpp"
-#include "protocols/bench/results/json_value.hpp"
 #include "protocols/bench/workload/measure_workload.hpp"
+#include "protocols/bench/workload/workload_file.hpp"
 
 namespace CLI {
 class App;
@@ -35,23 +35,9 @@ struct WorkloadOptions {
 /// `options` must live until the command line has been parsed.
 void add_workload_options(CLI::App& app, WorkloadOptions& options);
 
-/// A UsageError for what does not go together, and for outputs that are `inputs` or cannot be written.
+/// A UsageError for what does not go together, and for outputs that are inputs or cannot be written.
 WorkloadPlan make_plan(const WorkloadOptions& options, int warmup, int iterations);
-void require_writable(const WorkloadOptions& options, const NamedFiles& inputs);
-
-inline constexpr int kWorkloadSchema = 1;
-inline constexpr std::string_view kWorkloadKind = "twinlink-workload";
-
-struct WorkloadFile {
-  std::string world{};
-  std::string program{};
-  std::string command{};
-  JsonValue environment{};
-  WorkloadSeries series{};
-  std::vector<JsonValue> links{};           ///< of each point what crossed them, where somebody knows and was asked
-  std::vector<JsonValue> critical_paths{};  ///< likewise
-};
-nlohmann::json to_json(const WorkloadFile& file);
+void require_writable(const WorkloadOptions& options);
 
 /// For WorkloadPlan::on_point: prints each row as it is measured, the heading before the first. Both must outlive it.
 std::function<void(const WorkloadPoint&)> live_rows(const WorkloadFile& file, std::ostream& out);

@@ -44,7 +44,7 @@ TEST(ImportProgram, WritesNothingWhereItDoesNotUnderstand) {
   EXPECT_THAT(ended.text, HasSubstr("README.md:1: error: "));
   EXPECT_FALSE(std::filesystem::exists(out));
   EXPECT_THAT(run("import tests/data/topo_mesh.txt --out ./tests/data/topo_mesh.txt").text,
-              HasSubstr("would overwrite the input"));
+              HasSubstr("would overwrite an input"));
 }
 
 TEST(ImportProgram, HelpHasExamples) {

@@ -37,6 +37,18 @@ TEST(PlotProgram, WritesAPageWithTheNamesThatAreGiven) {
   std::filesystem::remove(page);
 }
 
+TEST(PlotProgram, SaysWhatOfAPlatformWasChanged) {
+  const std::string file = ::testing::TempDir() + "twinlink-changed.json";
+  const std::string changes = "--set nodes.links.qpi.latency=1us --degrade hca0-pcie=50%";
+  ASSERT_EQ(run("run --platform keeneland-kids -p host -b 4 -e 4 " + changes + " --json " + file).code, 0);
+  for (const char* label : {"", " --label mine"}) {
+    const Ended ended = run("plot " + file + label);
+    EXPECT_EQ(ended.code, 0) << ended.text;
+    EXPECT_THAT(ended.text, HasSubstr(" with --set nodes.links.qpi.latency=1us, --degrade hca0-pcie=50%"));
+  }
+  std::filesystem::remove(file);
+}
+
 TEST(PlotProgram, RefusesWhatItCannotDraw) {
   const auto refused = [](const std::string& arguments, const std::string& why) {
     const Ended ended = run("plot " + arguments);

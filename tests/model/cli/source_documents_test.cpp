@@ -19,6 +19,9 @@ TEST(SourceDocuments, ListsTheCallsThatTakeDevicePointers) {
   EXPECT_THAT(
       run("list calls").text,
       AllOf(ContainsRegex("MPI_Sendrecv +device pointers; run by"), ContainsRegex("MPI_Alltoallv +device pointers\n"),
+            ContainsRegex("MPI_Bcast +device pointers; run by workload broadcast\n"),
+            ContainsRegex("MPI_Allgather +device pointers; run by workload all-gather\n"),
+            ContainsRegex("MPI_Alltoall +device pointers; run by workload all-to-all\n"),
             ContainsRegex("MPI_Allreduce +no: collective reductions"), ContainsRegex("MPI_Put +no: one-sided")));
 }
 

@@ -15,6 +15,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class StudyProgram : public ::testing::Test {
  protected:
@@ -122,6 +123,29 @@ TEST_F(StudyProgram, SaysWhichPlatformsLackANumberWithASpread) {
           " --out " + out("a"));
   EXPECT_EQ(ended.code, 1) << ended.text;
   EXPECT_THAT(table(out("a")), HasSubstr("has no number 'driver.fallback.chunk'"));
+}
+
+/// Before any point runs.
+TEST_F(StudyProgram, RefusesWhatIsNoTextInUtf8) {
+  const Ended ended = run("study " +
+                          file("title: a\noptions: {platform: h200-nvlink, protocol: host, begin: 4, end: 4}\n"
+                               "axes: {chunk: [32K, \xff"
+                               "2M]}\n") +
+                          " --out " + out("a"));
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("study.yaml:3:"), HasSubstr("UTF-8"), Not(HasSubstr("json.exception"))));
+  EXPECT_FALSE(std::filesystem::exists(out("a")));
+}
+
+/// A build has another program file: bytes behind its end change nothing but what it is.
+TEST_F(StudyProgram, IsResumedByTheSameBuildOnly) {
+  const std::string study = "study " + file(chunks_) + " -j 1 --resume --out " + out("a");
+  ASSERT_EQ(run(study).code, 0);
+  EXPECT_EQ(run(study).code, 0);
+  const std::string other = out("other-build");
+  const Ended ended = run_shell("cp \"$0\" " + other + " && echo >> " + other + " && exec " + other + " " + study);
+  EXPECT_EQ(ended.code, 2) << ended.text;
+  EXPECT_THAT(ended.text, AllOf(HasSubstr(", build "), HasSubstr("take another --out")));
 }
 
 TEST_F(StudyProgram, SaysWhatIsMissingOfAJoinedStudy) {

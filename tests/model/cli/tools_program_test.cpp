@@ -1,4 +1,6 @@
 // diff, sensitivity and faults, as a user runs them.
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -61,6 +63,32 @@ TEST(SensitivityProgram, SetComesFirst) {
           "--set 'nodes.links.gpu1-pcie.bandwidth=1 GB/s' --json /dev/stdout");
   EXPECT_THAT(ended.text, ContainsRegex("which is\n +-0\\.9.. %  nodes.links.gpu1-pcie.bandwidth  +1 GB/s"));
   EXPECT_THAT(ended.text, HasSubstr("\"without_influence\""));
+}
+
+TEST(FaultsProgram, ANumberIsSetOnce) {
+  const std::string twice = "run --platform keeneland-kids -p host -b 4 -e 4 --set nodes.links.qpi.latency=1us ";
+  EXPECT_EQ(run(twice).code, 0);
+  for (const char* again : {"--set nodes.links.qpi.latency=2us", "--set nodes.links.qpi.latency.value=1us"}) {
+    const Ended ended = run(twice + again);
+    EXPECT_EQ(ended.code, 2) << again;
+    EXPECT_THAT(ended.text, HasSubstr("it is set already, by --set nodes.links.qpi.latency=1us"));
+  }
+  // A study draws a number around what it was set to.
+  const std::string folder = ::testing::TempDir() + "twinlink-set-once";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/study.yaml")
+      << "title: a\noptions: {platform: keeneland-kids, protocol: host, begin: 4, end: 4}\n"
+         "axes: {set nodes.links.qpi.latency: [1us, 2us]}\nspread: {nodes.links.qpi.latency: 5%}\nsamples: 2\n";
+  EXPECT_EQ(run("study " + folder + "/study.yaml --out " + folder + "/out").code, 0);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(LoopbackProgram, ThePathSaysThatTheAdapterIsCrossed) {
+  const std::string within = "run --platform keeneland-kfs --from 0/0 --to 0/1 -b 4 -e 4 --intra-node loopback -p ";
+  for (const char* protocol : {"host", "staging", "gpudirect-v1", "cuda-aware"}) {
+    EXPECT_THAT(run(within + protocol).text, ContainsRegex("# path: .*through the adapter in loopback\n")) << protocol;
+  }
+  EXPECT_THAT(run(within + "gpudirect-v2").text, ::testing::Not(HasSubstr("in loopback")));
 }
 
 TEST(FaultsProgram, HalfALinkDoublesTheTimeOfABulkMessage) {

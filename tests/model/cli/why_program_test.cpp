@@ -145,7 +145,7 @@ TEST(WhyProgram, NoOutputIsAPartOfThePlatform) {
   for (const char* option : {"--json", "--csv", "--timeline"}) {
     const Ended ended = run("run --platform " + platform + " -p host -b 4 -e 4 " + option + " " + part.string());
     EXPECT_EQ(ended.code, 2) << option;
-    EXPECT_THAT(ended.text, HasSubstr("would overwrite a part of the platform")) << option;
+    EXPECT_THAT(ended.text, HasSubstr("would overwrite an input")) << option;
     EXPECT_EQ(std::filesystem::file_size(part), size);
   }
   std::filesystem::remove_all(folder);

@@ -25,7 +25,7 @@ bench::Series with_cache(MeasuredRank& rank, const std::string& cache, int buffe
   bench::Plan plan;
   plan.sizes = {64_KiB};
   plan.small = plan.large = {.warmup = 1, .iterations = 4};
-  plan.buffers = buffers;
+  plan.facts.buffers = buffers;
   plan.verify = verify;
   plan.settings = protocol.defaults();
   set_option(protocol, plan.settings, "cache", cache);

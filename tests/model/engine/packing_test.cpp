@@ -61,7 +61,7 @@ TEST_P(PackingClosedForm, Holds) {
   const Case& c = GetParam();
   bench::Plan plan;
   plan.sizes = {kSize};
-  plan.packing = {parse_layout(c.layout), c.method};
+  plan.facts.packing = {parse_layout(c.layout), c.method};
   const Place there = c.same_node ? Place{0, 2, {}} : Place{1, 0, {}};
   bench::Series series;
   simulate(sample_platform(), std::vector<Place>{{0, 0, {}}, there}, [&](MeasuredRank& rank) {

@@ -13,6 +13,9 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::Not;
 
+/// The settings of a protocol that sends whole messages, one after the other.
+constexpr Tuning kPlain{.chunk = Bytes{}, .depth = 1};
+
 /// The time of `size` bytes as a pipeline of two equal steps, in microseconds: one more piece than there are, each with
 /// an overhead. With a depth of one, nothing overlaps.
 struct Pipeline {
@@ -21,7 +24,7 @@ struct Pipeline {
 
   [[nodiscard]] double time(Bytes size, const Tuning& tuning) const {
     const auto bytes = static_cast<double>(size.count());
-    const double chunk = tuning.chunk == Bytes{} ? bytes : static_cast<double>(tuning.chunk.count());
+    const double chunk = tuning.chunk == Bytes{} ? bytes : static_cast<double>(tuning.chunk->count());
     const double pieces = std::ceil(bytes / chunk);
     const double turns = tuning.depth == 1 ? 2 * pieces : pieces + 1;
     return turns * (overhead_us + bytes / pieces * us_per_byte);
@@ -31,7 +34,7 @@ struct Pipeline {
 /// What simulating the pipeline would give, with the default search.
 Contestant simulate(const std::string& name, const Pipeline& pipeline, std::span<const Bytes> sizes) {
   Contestant contestant{.who = {name, {}}};
-  const SearchSpace space = default_search(sizes.back(), {});
+  const SearchSpace space = default_search(sizes.back(), kPlain);
   for (const Bytes size : sizes) {
     for (const Tuning& tuning : tunings_at(size, 1, space)) {
       contestant.samples[size].push_back({tuning, pipeline.time(size, tuning), name});
@@ -64,7 +67,8 @@ TEST(DefaultSearch, HasPowersOfTwoUpToTheMessageAndTheProtocolsOwn) {
 }
 
 TEST(TuningsAt, AWholeMessageHasNoUseForDepth) {
-  EXPECT_THAT(tunings_at(4_KiB, 1, default_search(64_MiB, {.depth = 3})), ElementsAre(Tuning{0_B, 1}, Tuning{0_B, 3}))
+  EXPECT_THAT(tunings_at(4_KiB, 1, default_search(64_MiB, {.chunk = 0_B, .depth = 3})),
+              ElementsAre(Tuning{0_B, 1}, Tuning{0_B, 3}))
       << "but the protocol's own depth is tried";
 }
 
@@ -82,7 +86,7 @@ TEST(TuningsAt, AWindowOfWholeMessagesIsAPipelineToo) {
 }
 
 TEST(TuningsAt, CutsNoFinerThanTheLimit) {
-  const SearchSpace space = default_search(64_MiB, {});
+  const SearchSpace space = default_search(64_MiB, kPlain);
   EXPECT_THAT(tunings_at(2_MiB, 1, space), Contains(Tuning{8_KiB, 2}));
   EXPECT_THAT(tunings_at(2_MiB, 1, space), Not(Contains(Tuning{4_KiB, 2})));
   EXPECT_THAT(tunings_at(2_MiB, 64, space), Not(Contains(Tuning{256_KiB, 2}))) << "512 pieces in a window of 64";

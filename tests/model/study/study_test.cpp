@@ -1,6 +1,7 @@
 // Studies: their points, and what is kept of them.
 #include <fstream>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -112,14 +113,13 @@ class Databases : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
   [[nodiscard]] std::filesystem::path file(const char* name) const { return folder_ / name; }
   static FinishedPoint point(std::size_t place, double time) {
-    return {
-        .place = place,
-        .values = {std::to_string(place / 3)},
-        .sample = static_cast<int>(place % 3),
-        .result = nlohmann::json{{{"bytes", 64}, {"time_us", time}, {"MBps", 64 / time}, {"algorithm", ""}}}.dump()};
+    return {.place = place,
+            .values = {std::to_string(place / 3)},
+            .sample = static_cast<int>(place % 3),
+            .times = {{.bytes = 64, .time_us = time, .rate_MBps = 64 / time}}};
   }
 
-  StudyIdentity identity_{.study = "points", .program = "twinlink-sim 1", .axes = {"chunk"}};
+  StudyIdentity identity_{.study = "points", .program = "twinlink-sim 1", .axes = {"chunk"}, .points = 100};
 
  private:
   std::filesystem::path folder_ = ::testing::TempDir() + "twinlink-studies";
@@ -202,6 +202,51 @@ TEST(StudyReport, SaysWhatIsFastestAndWhatEachAxisChanges) {
   EXPECT_THAT(text, HasSubstr("platform b, chunk 4K: no such chunk"));
   rows.pop_back();
   EXPECT_THAT(report::to_markdown(to_document("chunks", identity, rows)), HasSubstr("| chunk | 2K | 1.414 | 2 |"));
+}
+
+TEST(StudyReport, SaysHowManyAreAsFast) {
+  const StudyIdentity identity{.study = "s", .program = "p", .axes = {"chunk", "depth"}};
+  std::vector<StudyRow> rows;
+  for (const auto& [chunk, depth, time] :
+       {std::tuple{"1K", "1", 10.0}, std::tuple{"1K", "2", 10.00004}, std::tuple{"2K", "1", 9.0},
+        std::tuple{"2K", "2", 9.0}, std::tuple{"4K", "1", 9.00049}, std::tuple{"4K", "2", 9.001}}) {
+    rows.push_back({.values = {chunk, depth}, .bytes = 64, .time_us = time, .samples = 1});
+  }
+  std::ostringstream best;
+  print_best(identity, rows, best);
+  EXPECT_THAT(best.str(), HasSubstr("2K, 1 (and 2 more, as fast)\n")) << "to the digits that are shown";
+  EXPECT_THAT(report::to_markdown(to_document("s", identity, rows)),
+              HasSubstr("| chunk 2K, depth 1 (and 2 more, as fast) |"));
+  rows.resize(3);
+  std::ostringstream alone;
+  print_best(identity, rows, alone);
+  EXPECT_THAT(alone.str(), HasSubstr("2K, 1\n"));
+}
+
+TEST(SizeTimes, AreReadAsTheyWereWritten) {
+  const std::vector<SizeTime> times{{.bytes = 64, .algorithm = "ring", .time_us = 1.0 / 3, .rate_MBps = 192},
+                                    {.bytes = 128, .time_us = 2e-7, .rate_MBps = 1e12}};
+  EXPECT_EQ(size_times(to_text(times), "p"), times);
+  for (const char* wrong : {"{}", "[]", "[{}]", "", "[1]", R"([{"bytes": 64}])", "\xff",
+                            R"([{"bytes": 64, "time_us": 0, "MBps": 1, "algorithm": ""}])",
+                            R"([{"bytes": -1, "time_us": 1, "MBps": 1, "algorithm": ""}])",
+                            R"([{"bytes": 64, "time_us": 1, "MBps": 1, "algorithm": "", "more": 1}])"}) {
+    EXPECT_THAT([&] { size_times(wrong, "point 3"); }, testing::ThrowsMessage<InputError>(HasSubstr("point 3")))
+        << wrong;
+  }
+}
+
+TEST_F(Databases, WhoseSamplesHaveOtherSizesAreNoRow) {
+  FinishedPoint other = point(1, 2);
+  other.times.front().bytes = 128;
+  const std::vector<FinishedPoint> points{point(0, 1), other};
+  EXPECT_THROW(rows_of(points), InputError);
+}
+
+TEST_F(Databases, WithAPointThatTheStudyDoesNotHaveAreRefused) {
+  StudyDatabase(file("a.sqlite"), identity_, false).add(point(100, 1));
+  EXPECT_THAT([&] { static_cast<void>(StudyDatabase(file("a.sqlite")).points()); },
+              testing::ThrowsMessage<InputError>(HasSubstr("point 100 is none of 100")));
 }
 
 TEST_F(Databases, ThatDisagreeAreNamed) {

@@ -44,12 +44,13 @@ class KernelStagingChannel final : public Channel {
 
  private:
   Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
-    const auto depth = static_cast<std::size_t>(settings_.depth);
+    const auto depth = static_cast<std::size_t>(settings_.depth_or_one());
     // Receives come first: a posted receive lets the peer's bytes flow while this rank copies out.
-    const std::array lanes{Lane{.pieces = cut(incoming, settings_.chunk), .depth = depth, .steps = receiving_steps()},
-                           Lane{.pieces = cut(outgoing, settings_.chunk), .depth = depth, .steps = sending_steps()}};
-    whole_lengths(incoming, settings_.chunk, in_wholes_);
-    whole_lengths(outgoing, settings_.chunk, out_wholes_);
+    const std::array lanes{
+        Lane{.pieces = cut(incoming, settings_.chunk_or_whole()), .depth = depth, .steps = receiving_steps()},
+        Lane{.pieces = cut(outgoing, settings_.chunk_or_whole()), .depth = depth, .steps = sending_steps()}};
+    whole_lengths(incoming, settings_.chunk_or_whole(), in_wholes_);
+    whole_lengths(outgoing, settings_.chunk_or_whole(), out_wholes_);
     in_.reserve(lanes[0].pieces, depth);
     out_.reserve(lanes[1].pieces, depth);
     return move(rank_, lanes, rank_.now() + settings_.timeout);
@@ -58,14 +59,14 @@ class KernelStagingChannel final : public Channel {
   [[nodiscard]] std::vector<Step> sending_steps() {
     const auto copy_out = [this](const Piece& p) { return rank_.copy(out_.at(p), p.bytes, kOutStream, engine_for(p)); };
     const auto send = [this](const Piece& p) {
-      return rank_.send(peer_, data_tag(out_wholes_[p.number], settings_.chunk), out_.at(p));
+      return rank_.send(peer_, data_tag(out_wholes_[p.number], settings_.chunk_or_whole()), out_.at(p));
     };
     return {{"copy out", copy_out}, {"send", send}};
   }
 
   [[nodiscard]] std::vector<Step> receiving_steps() {
     const auto receive = [this](const Piece& p) {
-      return rank_.receive(peer_, data_tag(in_wholes_[p.number], settings_.chunk), in_.at(p));
+      return rank_.receive(peer_, data_tag(in_wholes_[p.number], settings_.chunk_or_whole()), in_.at(p));
     };
     const auto copy_in = [this](const Piece& p) { return rank_.copy(p.bytes, in_.at(p), kInStream, engine_for(p)); };
     return {{"receive", receive}, {"copy in", copy_in}};

@@ -66,11 +66,11 @@ TEST(Ends, AreReadAndWrittenAlike) {
 TEST(Ends, AMessageIsCopiedOnTheSideOfItsGpuOnly) {
   for (const char* ends : {"device,pinned", "pinned,device"}) {
     Plan plan = plan_of("gpudirect-v1", 1_KiB);
-    plan.ends = parse_ends(ends);
+    plan.facts.ends = parse_ends(ends);
     const Series series = run("gpudirect-v1", plan);
     // There: a copy and a message. Back: a message and a copy.
     EXPECT_THAT(series.points.at(0).time_us.median, DoubleNear(2 * message_time(1_KiB), 1e-6)) << ends;
-    EXPECT_THAT(series.settings.options, Contains(Pair("ends", ends)));
+    EXPECT_THAT(named(series.facts), Contains(Pair("ends", ends)));
     EXPECT_THAT(series.points.at(0).path, HasSubstr("at one end, in host memory at the other"));
     EXPECT_TRUE(series.points.at(0).verified);
   }
@@ -79,16 +79,16 @@ TEST(Ends, AMessageIsCopiedOnTheSideOfItsGpuOnly) {
 TEST(Ends, AreRefusedWithTheReasonWhereBytesGoFromGpuToGpu) {
   for (const char* protocol : {"gpudirect-v2", "cuda-ipc", "symmetric-put"}) {
     Plan plan = plan_of(protocol, 4_B);
-    plan.ends = parse_ends("device,host");
+    plan.facts.ends = parse_ends("device,host");
     EXPECT_THAT(refusal_of_call([&] { check_ends(find_protocol(protocol), plan); }), HasSubstr("from GPU to GPU"))
         << protocol;
-    plan.ends = parse_ends("device,device");
+    plan.facts.ends = parse_ends("device,device");
     EXPECT_NO_THROW(check_ends(find_protocol(protocol), plan));
   }
   Plan plan = plan_of("host", 4_B);
-  plan.ends = parse_ends("pinned,host");
+  plan.facts.ends = parse_ends("pinned,host");
   EXPECT_NO_THROW(check_ends(find_protocol("host"), plan));
-  plan.ends = parse_ends("device,host");
+  plan.facts.ends = parse_ends("device,host");
   EXPECT_THAT(refusal_of_call([&] { check_ends(find_protocol("host"), plan); }), HasSubstr("host memory only"));
 }
 
@@ -98,7 +98,7 @@ TEST(Ends, EveryProtocolThatTakesHostMemoryDeliversFromIt) {
     for (const char* ends : {"device,host", "host,device", "host,pinned"}) {
       Plan plan = plan_of(protocol->name(), 100_KiB);
       plan.pattern = Pattern::bidirectional;
-      plan.ends = parse_ends(ends);
+      plan.facts.ends = parse_ends(ends);
       EXPECT_TRUE(run(protocol->name(), plan).points.at(0).verified) << protocol->name() << " " << ends;
     }
   }
@@ -108,16 +108,16 @@ TEST(Compute, LiesBetweenMessagesAndIsNoPartOfTheirTimes) {
   for (const Pattern pattern : {Pattern::pingpong, Pattern::bandwidth, Pattern::bidirectional}) {
     Plan plan = plan_of(pattern, 1_KiB, find_protocol("host").defaults());
     const double without = run("host", plan).points.at(0).time_us.median;
-    plan.compute = 50.0_us;
+    plan.facts.compute = 50.0_us;
     const Series series = run("host", plan);
     EXPECT_THAT(series.points.at(0).time_us.median, DoubleNear(without, 1e-6)) << to_string(pattern);
-    EXPECT_THAT(series.settings.options, Contains(Pair("compute", "50us")));
+    EXPECT_THAT(named(series.facts), Contains(Pair("compute", "50us")));
   }
 }
 
 TEST(Compute, IsShownByTheTrace) {
   Plan plan = plan_of("host", 4_B);
-  plan.compute = 50.0_us;
+  plan.facts.compute = 50.0_us;
   std::string text;
   run_fake_world({}, [&](MeasuredRank& rank) {
     const std::string mine = trace(rank, find_protocol("host"), plan, false);
@@ -129,7 +129,7 @@ TEST(Compute, IsShownByTheTrace) {
 
 TEST(OneProcess, CopiesThereAndBack) {
   Plan plan = plan_of("gpudirect-v2", 1_KiB);
-  plan.one_process = true;
+  plan.facts.one_process = true;
   const Series series = run("gpudirect-v2", plan);
   EXPECT_THAT(series.points.at(0).time_us.median, DoubleNear(message_time(1_KiB), 1e-6));
   EXPECT_EQ(series.label, "gpudirect-v2 in one process");
@@ -145,14 +145,14 @@ TEST(OneProcess, CopiesThereAndBack) {
 
 TEST(OneProcess, SaysThatTheDriverGoesThroughTheHost) {
   Plan plan = plan_of("gpudirect-v2", 4_B);
-  plan.one_process = true;
+  plan.facts.one_process = true;
   EXPECT_EQ(run("gpudirect-v2", plan, {.peer_access = false}).points.at(0).path,
             "one process: the driver copies through host memory: no peer access");
 }
 
 TEST(OneProcess, TracesNoMessageAndNoHandle) {
   Plan plan = plan_of("gpudirect-v2", 64_B);
-  plan.one_process = true;
+  plan.facts.one_process = true;
   std::string text;
   run_fake_world({}, [&](MeasuredRank& rank) {
     const std::string mine = trace(rank, find_protocol("gpudirect-v2"), plan, false);
@@ -167,7 +167,7 @@ TEST(OneProcess, TracesNoMessageAndNoHandle) {
 TEST(OneProcess, RefusesWhatIsMoreThanSuchACopy) {
   const auto refused = [](std::string_view protocol, const std::function<void(Plan&)>& change) {
     Plan plan = plan_of(protocol, 4_B);
-    plan.one_process = true;
+    plan.facts.one_process = true;
     change(plan);
     return refusal_of_call([&] { check_one_process(find_protocol(protocol), plan); });
   };
@@ -175,7 +175,7 @@ TEST(OneProcess, RefusesWhatIsMoreThanSuchACopy) {
   EXPECT_THAT(refused("staging", [](Plan&) {}), HasSubstr("-p gpudirect-v2"));
   EXPECT_THAT(refused("gpudirect-v2", [](Plan& p) { p.settings.options["engine"] = "kernel-push"; }),
               HasSubstr("without settings"));
-  EXPECT_THAT(refused("gpudirect-v2", [](Plan& p) { p.compute = 1.0_us; }), HasSubstr("--compute"));
+  EXPECT_THAT(refused("gpudirect-v2", [](Plan& p) { p.facts.compute = 1.0_us; }), HasSubstr("--compute"));
 }
 
 TEST(Counters, TellOfBothEnds) {

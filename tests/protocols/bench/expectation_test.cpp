@@ -81,9 +81,7 @@ TEST_F(ExpectationFile, MustBeOfTheSameCurve) {
                 s.settings.options = {{"buffers", "shared"}};
               }),
               HasSubstr("the set of options is buffers=shared there and defaults here"));
-  EXPECT_THAT(refused([](Series& s) {
-                s.settings.options = {{"layout", "vector:8,16"}, {"pack", "kernel"}};
-              }),
+  EXPECT_THAT(refused([](Series& s) { s.facts.packing.layout = Layout::vector(8_B, 16_B); }),
               HasSubstr("layout=vector:8,16 pack=kernel there and defaults here"));
   EXPECT_THAT(refused([](Series& s) { s.points.front().time_us.median = 0; }), HasSubstr("4: 0 us is no time"));
   EXPECT_THAT(refused([](Series& s) { s.from = "0/3"; }), "nothing was refused");

@@ -30,7 +30,7 @@ Plan small_plan(const std::string& layout, PackMethod method, std::vector<Bytes>
           .small = {.warmup = 0, .iterations = 1},
           .large = {.warmup = 0, .iterations = 1},
           .settings = {.depth = 4},
-          .packing = {parse_layout(layout), method}};
+          .facts = {.packing = {parse_layout(layout), method}}};
 }
 
 Series run(std::string_view protocol, const Plan& plan) {
@@ -60,8 +60,7 @@ TEST(LayoutCurve, TimesPackingSendingAndUnpacking) {
 TEST(LayoutCurve, SaysHowMessagesLayAndWerePacked) {
   const Series series = run("gpudirect-v2", small_plan("vector:64,128", PackMethod::rows));
   EXPECT_EQ(series.protocol, "gpudirect-v2");
-  EXPECT_EQ(series.settings.options.at("layout"), "vector:64,128");
-  EXPECT_EQ(series.settings.options.at("pack"), "2d");
+  EXPECT_EQ(series.facts.packing, (Packing{Layout::vector(64_B, 128_B), PackMethod::rows}));
   EXPECT_EQ(series.points.at(0).path, "packed by 2-D copies into device memory, then peer copy by the copy engine");
   EXPECT_EQ(series.points.at(0).size, 1_KiB) << "gaps do not count";
   EXPECT_THAT(run("host", small_plan("vector:64,128", PackMethod::rows)).points.at(0).path,
@@ -153,11 +152,11 @@ std::string refusal_of_layout(std::vector<std::string> arguments) {
 
 TEST(LayoutOptions, ReachThePlan) {
   const Plan plan = plan_of_layout({"--layout", "vector:64,1K", "--pack", "2d"});
-  EXPECT_EQ(plan.packing.layout, Layout::vector(64_B, 1_KiB));
-  EXPECT_EQ(plan.packing.method, PackMethod::rows);
-  EXPECT_EQ(plan_of_layout({"--layout", "vector:64,1K"}).packing.method, PackMethod::kernel);
-  EXPECT_FALSE(plan_of_layout({}).packing.needed());
-  EXPECT_FALSE(plan_of_layout({"--layout", "contiguous"}).packing.needed());
+  EXPECT_EQ(plan.facts.packing.layout, Layout::vector(64_B, 1_KiB));
+  EXPECT_EQ(plan.facts.packing.method, PackMethod::rows);
+  EXPECT_EQ(plan_of_layout({"--layout", "vector:64,1K"}).facts.packing.method, PackMethod::kernel);
+  EXPECT_FALSE(plan_of_layout({}).facts.packing.needed());
+  EXPECT_FALSE(plan_of_layout({"--layout", "contiguous"}).facts.packing.needed());
 }
 
 TEST(LayoutOptions, RefusalsSayWhatIsAllowed) {
@@ -190,9 +189,9 @@ TEST(LayoutOptions, ReadAListFromAFile) {
 
 TEST(LayoutResults, AreReadBackAndPrinted) {
   Result result = sample_result();
-  result.series.settings.options = {{"layout", "indexed:0+1,2+1,4+1,6+1,8+1"}, {"pack", "kernel"}};
+  result.series.facts.packing = {parse_layout("indexed:0+1,2+1,4+1,6+1,8+1"), PackMethod::kernel};
   const Result read = result_from_json(to_json(result), "r.json");
-  EXPECT_EQ(read.series.settings.options, result.series.settings.options);
+  EXPECT_EQ(read.series.facts.packing, result.series.facts.packing);
   std::ostringstream table;
   print_table(read, table);
   EXPECT_THAT(table.str(), HasSubstr(", layout=indexed:0+1,2+1,4+1,6+1,... (5 blocks), pack=kernel\n"));

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "protocols/bench/cli/options.hpp"
+#include "protocols/bench/results/files.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::bench {
@@ -51,32 +52,63 @@ TEST_F(OutputFiles, AreOthersThanTheInputsAndEachOther) {
       {"new", "other", ""},
       {"new", "", ""},
       {"", "", ""},
-      {"read", "", "--json read would overwrite the input; name another file"},
-      {"./read", "", "--json ./read would overwrite the input; name another file"},
-      {"sub/../read", "", "--json sub/../read would overwrite the input; name another file"},
-      {"link", "", "--json link would overwrite the input; name another file"},
-      {"hard", "", "--json hard would overwrite the input; name another file"},
-      {"new", "read", "--csv read would overwrite the input; name another file"},
-      {"missing", "", "--json missing would overwrite the input; name another file"},
+      {"read", "", "--json read would overwrite an input; name another file"},
+      {"./read", "", "--json ./read would overwrite an input; name another file"},
+      {"sub/../read", "", "--json sub/../read would overwrite an input; name another file"},
+      {"link", "", "--json link would overwrite an input; name another file"},
+      {"hard", "", "--json hard would overwrite an input; name another file"},
+      {"new", "read", "--csv read would overwrite an input; name another file"},
+      {"missing", "", "--json missing would overwrite an input; name another file"},
       {"new", "new", "--json new and --csv new are the same file; name another one"},
       {"new", "sub/../new", "--json new and --csv sub/../new are the same file; name another one"},
       {"new", "link-to-new", "--json new and --csv link-to-new are the same file; name another one"},
       {"/dev/null", "/dev/null", ""},
   };
-  const NamedFiles inputs = named("the input", {folder_ / "read", folder_ / "missing", "/dev/null"});
   const auto in_folder = [this](const std::string& name) { return name.empty() ? fs::path() : folder_ / name; };
   for (const auto& [json, csv, expected] : cases) {
-    const NamedFiles outputs{{"--json", in_folder(json)}, {"--csv", in_folder(csv)}};
-    EXPECT_EQ(refusal([&] { require_other_files(outputs, inputs); }), expected) << json << " " << csv;
+    const auto ask = [&] {
+      note_output("--json", in_folder(json));
+      note_output("--csv", in_folder(csv));
+    };
+    const auto open = [&] {
+      for (const fs::path& input : {folder_ / "read", folder_ / "missing", fs::path("/dev/null")}) note_input(input);
+    };
+    const FilesInUse files;
+    open();
+    EXPECT_EQ(refusal(ask), expected) << json << " " << csv;
+  }
+  for (const auto& [json, csv, expected] : cases) {
+    const FilesInUse files;
+    const auto ask_and_open = [&] {
+      note_output("--json", in_folder(json));
+      note_output("--csv", in_folder(csv));
+      for (const fs::path& input : {folder_ / "read", folder_ / "missing", fs::path("/dev/null")}) note_input(input);
+    };
+    EXPECT_EQ(refusal(ask_and_open), expected) << "opened later: " << json << " " << csv;
   }
 }
 
+/// Whoever forgets to ask overwrites nothing all the same.
+TEST_F(OutputFiles, WhatWasReadIsNotWrittenByWhoeverAskedNothing) {
+  const FilesInUse files;
+  EXPECT_EQ(read_file(folder_ / "link"), "text");
+  for (const char* name : {"read", "link", "hard", "./sub/../read"}) {
+    EXPECT_EQ(refusal([&] { write_file(folder_ / name, "other"); }),
+              std::string(name) + " would overwrite an input; name another file");
+  }
+  write_file(folder_ / "new", "other");
+  EXPECT_EQ(read_file(folder_ / "hard"), "text");
+}
+
 TEST_F(OutputFiles, OfARunAreAllLookedAt) {
-  const NamedFiles inputs{{"the platform", folder_ / "read"}, {"nothing", {}}};
-  const auto of = [&](RunOptions options) { return refusal([&] { require_writable(options, inputs); }); };
+  const auto of = [&](const RunOptions& options) {
+    const FilesInUse files;
+    note_input(folder_ / "read");
+    return refusal([&] { require_writable(options); });
+  };
   EXPECT_EQ(of({.output = {.json = folder_ / "a", .csv = folder_ / "b"}, .trace = folder_ / "c"}), "");
-  EXPECT_EQ(of({.output = {.json = folder_ / "read"}}), "--json read would overwrite the platform; name another file");
-  EXPECT_EQ(of({.trace = folder_ / "link"}), "--trace link would overwrite the platform; name another file");
+  EXPECT_EQ(of({.output = {.json = folder_ / "read"}}), "--json read would overwrite an input; name another file");
+  EXPECT_EQ(of({.trace = folder_ / "link"}), "--trace link would overwrite an input; name another file");
   EXPECT_EQ(of({.output = {.json = folder_ / "a"}, .trace = folder_ / "a"}),
             "--json a and --trace a are the same file; name another one");
   EXPECT_EQ(of({.output = {.json = folder_ / "a", .csv = folder_ / "a"}}),

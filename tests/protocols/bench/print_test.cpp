@@ -31,7 +31,7 @@ TEST(Table, ShowsEveryColumnAndEveryChangeOfPath) {
             "# path: peer copy, directly\n"
             "64K             20.250      20.000      20.500      20.100      20.400     3236.35\n"
             "# 1 of 2 sizes unstable (~): the medians of passes, or of the two halves of a single pass, lie more than "
-            "10 % apart\n");
+            "10 % apart, or the 95th percentile is more than twice the median\n");
 }
 
 TEST(Table, EndsWithHowFarTheExpectationIsOff) {
@@ -124,9 +124,23 @@ TEST(Csv, HasEveryColumnInEveryRow) {
 TEST(Csv, ARowTellsItsSettings) {
   Result result = sample_result();
   result.series.preset = "mvapich2";
-  result.series.settings.options = {
-      {"buffers", "shared"}, {"engine", "kernel-push"}, {"layout", "vector:64,128"}, {"pack", "2d"}};
-  EXPECT_THAT(to_csv(result), HasSubstr(",true,mvapich2,buffers=shared;engine=kernel-push,\"vector:64,128\",2d,host,"));
+  result.series.settings.options = {{"buffers", "shared"}, {"engine", "kernel-push"}};
+  result.series.facts = {.packing = {Layout::vector(64_B, 128_B), PackMethod::rows}, .compute = 20.0_us};
+  EXPECT_THAT(to_csv(result),
+              HasSubstr(",true,mvapich2,buffers=shared;compute=20us;engine=kernel-push,\"vector:64,128\",2d,host,"));
+}
+
+/// A spreadsheet runs a cell that begins so.
+TEST(Csv, NoCellIsAFormula) {
+  EXPECT_EQ(csv_cell("=1+1"), "'=1+1");
+  EXPECT_EQ(csv_cell("@a,b"), "\"'@a,b\"");
+  for (const char* text : {"+1", "-1", "=HYPERLINK(\"x\")", "\tx", "\rx"}) {
+    EXPECT_EQ(csv_cell(text).find_first_not_of('"'), csv_cell(text).find('\'')) << text;
+  }
+  EXPECT_EQ(csv_cell("a=1"), "a=1");
+  Result result = sample_result();
+  result.series.label = "=cmd|'/C calc'!A0";
+  EXPECT_THAT(to_csv(result), HasSubstr("\nmeasured,'=cmd|"));
 }
 
 TEST(Csv, WhatAnImportedCurveDoesNotTellIsEmpty) {

@@ -75,6 +75,20 @@ TEST(Rounds, OfASinglePassAllCountAndItsHalvesTellWhetherItIsStable) {
   EXPECT_FALSE(merge_passes({{.times_us = {10}}}).unstable) << "one round has no halves";
 }
 
+/// A median of 16,004 us with a 95th percentile of 33,913: every tenth round takes twice as long, in both halves alike.
+TEST(Rounds, OfTwoKindsAreUnstableThoughTheirMedianHolds) {
+  Rounds two_kinds;
+  for (int i = 0; i < 100; ++i) two_kinds.times_us.push_back(i % 10 == 0 ? 33913 : 16004);
+  EXPECT_TRUE(merge_passes({two_kinds}).unstable);
+  EXPECT_TRUE(merge_passes({two_kinds, two_kinds}).unstable);
+  Rounds few;
+  for (int i = 0; i < 100; ++i) few.times_us.push_back(i % 34 == 0 ? 33913 : 16004);
+  EXPECT_FALSE(merge_passes({few}).unstable) << "three of a hundred";
+  Rounds broad;
+  for (int i = 0; i < 100; ++i) broad.times_us.push_back(i % 10 == 0 ? 32000 : 16004);
+  EXPECT_FALSE(merge_passes({broad}).unstable) << "less than twice as long";
+}
+
 TEST(Rounds, NeedOneThatCounts) {
   EXPECT_NO_THROW(check_repeats({.warmup = 0, .iterations = 1}));
   EXPECT_THROW(check_repeats({.warmup = 0, .iterations = 0}), UsageError);

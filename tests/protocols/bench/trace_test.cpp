@@ -137,7 +137,7 @@ TEST(Trace, AMessageThatDoesNotArriveIsAnError) {
 
 TEST(Trace, ShowsHowAMessageWithGapsIsPackedAndUnpacked) {
   Plan plan = plan_for(64_B, {.depth = 1});
-  plan.packing = {Layout::vector(16_B, 32_B), PackMethod::kernel};
+  plan.facts.packing = {Layout::vector(16_B, 32_B), PackMethod::kernel};
   const std::string text = trace_of("host", plan);
   EXPECT_THAT(text, testing::StartsWith("# host, messages of 64, chunk whole message, depth 1, layout=vector:16,32, "
                                         "pack=kernel\n"));

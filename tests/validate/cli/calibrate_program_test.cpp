@@ -108,7 +108,7 @@ TEST_F(CalibrateProgram, TheBaseIsNotOverwritten) {
   std::ofstream(folder_.path() / "base.yaml") << test::read_file(kH200);
   const auto ended = run("calibrate p.json --base base.yaml --out ./base.yaml");
   EXPECT_EQ(ended.code, 2);
-  EXPECT_THAT(ended.err, HasSubstr("would overwrite the base"));
+  EXPECT_THAT(ended.err, HasSubstr("would overwrite an input"));
   EXPECT_EQ(read("base.yaml"), test::read_file(kH200));
 }
 
@@ -118,7 +118,7 @@ TEST_F(CalibrateProgram, NeitherAreTheProbesNorOneOutputByTheOther) {
   for (const std::string rest : {"--out p.json", "--out out.yaml --json ./p.json", "--out o.yaml --json ./o.yaml"}) {
     const auto ended = calibrate("p.json", rest);
     EXPECT_EQ(ended.code, 2) << rest;
-    EXPECT_THAT(ended.err, ::testing::AnyOf(HasSubstr("would overwrite the probes"), HasSubstr("the same file")));
+    EXPECT_THAT(ended.err, ::testing::AnyOf(HasSubstr("would overwrite an input"), HasSubstr("the same file")));
     EXPECT_THAT(ended.out, IsEmpty()) << rest;
     EXPECT_EQ(read("p.json"), probes) << rest;
   }

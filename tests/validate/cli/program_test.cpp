@@ -1,11 +1,15 @@
 // The program as a user runs it: what it prints, what it writes and how it ends.
 #include <fstream>
 #include <sstream>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "protocols/bench/results/files.hpp"
+#include "protocols/bench/workload/workload_file.hpp"
+#include "protocols/core/plain_text.hpp"
 #include "tests/validate/cli/validate_program.hpp"
 #include "tests/validate/fixtures.hpp"
 #include "tests/validate/import/foreign_files.hpp"
@@ -15,6 +19,7 @@ namespace twinlink::validate {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -201,6 +206,85 @@ TEST_F(Program, ForceComparesDifferentProtocols) {
   EXPECT_THAT(ended.out, HasSubstr("different protocol: measured staging, simulated gpudirect-v1"));
 }
 
+/// Two workload files, of which the second takes 10 % longer.
+bench::WorkloadFile workload_of(const std::string& world, double factor) {
+  bench::WorkloadFile file{.world = world, .program = "twinlink", .command = "twinlink workload all-reduce"};
+  file.environment = nlohmann::json::object();
+  file.series = {.workload = "all-reduce",
+                 .protocol = "gpudirect-v2",
+                 .protocol_between = "gpudirect-v2",
+                 .settings = "chunk whole message, depth 16",
+                 .ranks = 2,
+                 .nodes = 1,
+                 .places = {"0/0", "0/1"}};
+  for (const auto& [algorithm, bytes, time_us] :
+       {std::tuple{"ring", 8U, 10.0}, std::tuple{"ring", 64U, 20.0}, std::tuple{"tree", 8U, 5.0}}) {
+    const double time = time_us * factor;
+    file.series.points.push_back(
+        {.size = Bytes{bytes},
+         .algorithm = algorithm,
+         .time_us = {.n = 1, .median = time, .min = time, .max = time, .p5 = time, .p95 = time},
+         .verified = true});
+  }
+  return file;
+}
+
+TEST_F(Program, ComparesWorkloadsByAlgorithmAndSize) {
+  const auto store = [&](const std::string& name, const bench::WorkloadFile& file) {
+    bench::write_json_file(folder_.path() / name, to_json(file));
+  };
+  store("m.json", workload_of("measured", 1));
+  bench::WorkloadFile simulated = workload_of("simulated", 1.1);
+  simulated.series.points.back().algorithm = "chain";
+  store("s.json", simulated);
+  const auto ended = run("compare m.json s.json --max-error 5 --json r.json");
+  EXPECT_EQ(ended.code, 1) << ended.err;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("all-reduce over gpudirect-v2, 2 ranks"),
+                               ContainsRegex("ring +64 +20.0+ +22.0+ +\\+10.00 %"), HasSubstr("only measured: tree 8"),
+                               HasSubstr("only simulated: chain 8"), HasSubstr("exceeds 5 %")));
+  EXPECT_THAT(read("r.json"), HasSubstr("\"workload\": \"all-reduce\""));
+  EXPECT_EQ(run("compare m.json s.json --max-error 10.5 --report r.xml").code, 0);
+
+  simulated = workload_of("simulated", 1);
+  simulated.series.workload = "broadcast";
+  simulated.series.ranks = 4;
+  store("s.json", simulated);
+  EXPECT_THAT(run("compare m.json s.json").err,
+              HasSubstr("different workload: measured all-reduce, simulated broadcast; different number of ranks: "
+                        "measured 2, simulated 4 (--force"));
+  write("curve.json", test::make_result("simulated", "staging", {{4, 10}}));
+  EXPECT_THAT(run("compare m.json curve.json").err,
+              HasSubstr("m.json is a workload file and curve.json is a result file"));
+}
+
+TEST_F(Program, SaysWhatOfAPlatformWasChanged) {
+  write_pair();
+  bench::Result changed = test::make_result("simulated", "staging", {{4, 10}, {8, 20}});
+  changed.environment = nlohmann::json{{"platform", "x"}, {"overrides", {"a.b=1us"}}, {"failed", {"hca0"}}};
+  write("changed.json", changed);
+  EXPECT_THAT(run("compare m.json changed.json").out,
+              HasSubstr("the simulated file is of another platform than its file has: --set a.b=1us, --fail hca0"));
+}
+
+TEST_F(Program, PrintsNoControlCharacterThatAFileBrings) {
+  bench::Result measured = test::make_result("measured", "staging", {{4, 10}});
+  measured.series.label = "a\x1B[2J\xC2\x9B";
+  measured.program = "evil\x1B]0;title\x07";
+  write("m.json", measured);
+  write("s.json", test::make_result("simulated", "staging", {{4, 10}}));
+  const auto ended = run("compare m.json s.json");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.out, plain_text(ended.out));
+  EXPECT_THAT(ended.out, HasSubstr("[2J"));
+  std::ofstream(folder_.path() / "bad.json") << R"({"kind": "\u001b[31mx"})";
+  const auto refused = run("compare bad.json bad.json");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_EQ(refused.err, plain_text(refused.err));
+}
+
+/// An option of no group is not shown.
+TEST_F(Program, HelpShowsEveryOption) { EXPECT_THAT(run("compare --help").out, HasSubstr("--label A,B")); }
+
 TEST_F(Program, ReportsGoByTheExtensionAndTheTextIsPrintedAllTheSame) {
   write_pair();
   const auto ended = run("compare m.json s.json --report r.md --json r.json --max-error 1");
@@ -332,7 +416,7 @@ TEST_F(Program, BadImportsEndWithTwoAndWriteNothing) {
   expect_refused("osu.txt --pattern ring", "unknown pattern 'ring'");
   expect_refused("osu.txt --places foo,bar", "foo");
   expect_refused("osu.txt --size 0", "a copy of no bytes has no rate");
-  EXPECT_THAT(run("import osu.txt --out osu.txt").err, HasSubstr("--out osu.txt would overwrite the file"));
+  EXPECT_THAT(run("import osu.txt --out osu.txt").err, HasSubstr("--out osu.txt would overwrite an input"));
   EXPECT_EQ(read("osu.txt"), test::osu_latency_75());
   expect_refused("osu.txt --pattern bandwidth", "osu.txt measures pingpong");
   expect_refused("osu.txt --places 0/0", "is no pair of places");

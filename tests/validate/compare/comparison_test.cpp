@@ -72,14 +72,14 @@ TEST(ComparePair, AnotherProtocolOrPatternNeedsForce) {
 
 TEST(ComparePair, AnotherLayoutOrMethodOfPackingNeedsForce) {
   auto spread = make_recording("simulated", "staging", kCurve);
-  spread.series->settings.options = {{"layout", "vector:8,16"}, {"pack", "kernel"}};
+  spread.series->facts.packing = {Layout::vector(8_B, 16_B), PackMethod::kernel};
   EXPECT_THAT(refusal(measured(), spread),
               HasSubstr("different layout: measured contiguous, simulated vector:8,16 packed by kernel"));
   auto copied = measured();
-  copied.series->settings.options = {{"layout", "vector:8,16"}, {"pack", "copies"}};
+  copied.series->facts.packing = {Layout::vector(8_B, 16_B), PackMethod::copies};
   EXPECT_THAT(refusal(copied, spread),
               HasSubstr("measured vector:8,16 packed by copies, simulated vector:8,16 packed"));
-  copied.series->settings.options["pack"] = "kernel";
+  copied.series->facts.packing.method = PackMethod::kernel;
   EXPECT_THAT(compare_pair(copied, spread, false).notes, IsEmpty());
 }
 
@@ -102,8 +102,8 @@ TEST(ComparePair, OtherPairsElsewhereAreNoted) {
   here.series->beside = {{.protocol = "host", .from = "0/2", .to = "0/3"}};
   there.series->beside = {{.protocol = "host", .from = "0/4", .to = "0/5"}};
   EXPECT_THAT(compare_pair(here, there, false).notes,
-              ElementsAre("different other pairs: measured 0/2-0/3:host:chunk=0:depth=1, simulated "
-                          "0/4-0/5:host:chunk=0:depth=1"));
+              ElementsAre("different other pairs: measured 0/2-0/3:host, simulated "
+                          "0/4-0/5:host"));
 }
 
 TEST(ComparePair, AnotherToolsFileDoesNotTellWhatRanBeside) {

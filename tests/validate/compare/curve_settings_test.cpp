@@ -22,7 +22,8 @@ using ::testing::ThrowsMessage;
 
 bench::Series pipeline() {
   bench::Series series = test::make_result("measured", "gpudirect-v1", {{1024, 10}, {4096, 16}, {16384, 40}}).series;
-  series.settings = {.chunk = 1_MiB, .depth = 4, .options = {{"buffers", "shared"}, {"layout", "vector:8,16"}}};
+  series.settings = {.chunk = 1_MiB, .depth = 4, .options = {{"buffers", "shared"}}};
+  series.facts.packing = {Layout::vector(8_B, 16_B), PackMethod::copies};
   series.from = "0/0";
   series.to = "0/1";
   return series;
@@ -31,13 +32,31 @@ bench::Series pipeline() {
 TEST(CurveSettings, AreOptionsThatLeaveNothingToADefault) {
   EXPECT_THAT(run_options(pipeline(), "r.json"),
               ElementsAre("--protocol", "gpudirect-v1", "--option", "buffers=shared", "--layout", "vector:8,16",
-                          "--chunk", "1M", "--depth", "4", "--pattern", "pingpong", "--from", "0/0", "--to", "0/1",
-                          "--begin", "1K", "--end", "16K", "--factor", "4"));
+                          "--pack", "copies", "--chunk", "1M", "--depth", "4", "--pattern", "pingpong", "--from", "0/0",
+                          "--to", "0/1", "--begin", "1K", "--end", "16K", "--factor", "4"));
+}
+
+TEST(CurveSettings, WhatTheRunDidIsRepeated) {
+  bench::Series series = pipeline();
+  series.facts = {.ends = bench::Ends{Memory::device, Memory::pageable}, .compute = 20.0_us, .one_process = true};
+  EXPECT_THAT(run_options(series, "r.json"),
+              AllOf(IsSupersetOf({"--ends", "device,host", "--compute", "20us", "--one-process"}),
+                    Not(Contains("--layout")), Not(Contains("yes"))));
+}
+
+TEST(CurveSettings, WhatWasNotSetIsNotSetAgain) {
+  bench::Series series = pipeline();
+  series.protocol = "cuda-aware";
+  series.settings = {.chunk = 64_KiB};
+  series.facts = {};
+  EXPECT_THAT(run_options(series, "r.json"), AllOf(Contains("--chunk"), Not(Contains("--depth"))));
+  EXPECT_EQ(settings_label(series), "cuda-aware --chunk 64K");
 }
 
 TEST(CurveSettings, OnlyWindowsHaveAWindow) {
   bench::Series series = pipeline();
   series.settings.options.clear();
+  series.facts = {};
   series.pattern = bench::Pattern::bandwidth;
   series.window = 16;
   series.points.resize(1);
@@ -50,9 +69,11 @@ TEST(CurveSettings, OnlyWindowsHaveAWindow) {
 TEST(CurveSettings, PairsAtOnceAreRepeatedTogether) {
   bench::Series series = pipeline();
   series.settings = find_protocol("gpudirect-v1").defaults();
+  series.facts = {};
   series.points.resize(1);
   series.beside = {{.protocol = "staging",
-                    .settings = {.chunk = 64_KiB, .depth = 2, .options = {{"layout", "vector:8,16"}}},
+                    .settings = {.chunk = 64_KiB, .depth = 2},
+                    .facts = {.compute = 20.0_us},
                     .from = "0/2",
                     .to = "0/3"}};
   const std::vector<std::string> options = run_options(series, "r.json");
@@ -80,7 +101,7 @@ TEST(CurveSettings, WhatCannotBeRepeatedIsRefused) {
 
 TEST(CurveSettings, TheLabelSaysWhatIsNoDefault) {
   bench::Series series = pipeline();
-  series.settings.options.erase("layout");
+  series.facts = {};
   EXPECT_EQ(settings_label(series), "gpudirect-v1 --option buffers=shared --chunk 1M --depth 4");
   series.preset = "openmpi-smcuda-staged";
   EXPECT_EQ(settings_label(series), "gpudirect-v1 --preset openmpi-smcuda-staged");

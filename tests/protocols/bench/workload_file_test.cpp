@@ -1,0 +1,71 @@
+#include "protocols/bench/workload/workload_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "protocols/core/errors.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+WorkloadFile sample() {
+  WorkloadFile file{.world = "simulated",
+                    .program = "twinlink-sim 1",
+                    .command = "twinlink-sim workload all-reduce",
+                    .environment = nlohmann::json{{"platform", "x"}}};
+  file.series = {.workload = "all-reduce",
+                 .protocol = "gpudirect-v2",
+                 .protocol_between = "gpudirect-v3",
+                 .settings = "chunk whole message, depth 16",
+                 .ranks = 4,
+                 .nodes = 2,
+                 .places = {"0/0", "0/1", "1/0", "1/1"},
+                 .counters = {{"opened", 3}}};
+  WorkloadPoint ring{.size = Bytes{1024},
+                     .algorithm = "ring",
+                     .why = "predicted",
+                     .steps = 6,
+                     .time_us = {.n = 2, .median = 10.5, .min = 10, .max = 11, .p5 = 10, .p95 = 11},
+                     .fastest_us = 9,
+                     .slowest_rank = 3,
+                     .predicted_us = 9.5,
+                     .algorithm_MBps = 97.5,
+                     .bus_MBps = 146.3,
+                     .verified = true};
+  WorkloadPoint parts = ring;
+  parts.algorithm = "trace";
+  parts.why.clear();
+  parts.ranks = {{.ended_us = 1, .waited_us = 0.5, .tasks = 3, .sent = Bytes{64}}};
+  parts.training = TrainingPart{.compute_us = 5, .communication_us = 7, .buckets = 2};
+  file.series.points = {ring, parts};
+  file.links = {nlohmann::json::array({{{"link", "a"}}}), nlohmann::json::array()};
+  return file;
+}
+
+TEST(WorkloadFiles, AreReadAsTheyWereWritten) {
+  const nlohmann::json json = to_json(sample());
+  EXPECT_EQ(to_json(workload_from_json(json, "w.json")), json);
+}
+
+TEST(WorkloadFiles, SayWhichMemberIsWrong) {
+  const auto refused = [](const nlohmann::json& patch, const std::string& why) {
+    nlohmann::json json = to_json(sample());
+    json.merge_patch(patch);
+    EXPECT_THAT([&] { workload_from_json(json, "w.json"); }, ThrowsMessage<InputError>(HasSubstr(why)));
+  };
+  refused({{"kind", "twinlink-result"}}, "w.json: error: member 'kind' is 'twinlink-result'");
+  refused({{"schema", 2}}, "schema 1");
+  refused({{"workload", nullptr}}, "member 'workload' is missing");
+  refused({{"ranks", -1}}, "member 'ranks'");
+  refused({{"places", {1}}}, "member 'places'");
+  refused({{"counters", {{"opened", "3"}}}}, "member 'counters.opened'");
+  refused({{"points", {{{"bytes", 1}}}}}, "member 'points[0].algorithm' is missing");
+  refused({{"more", 1}}, "member 'more' is unknown");
+}
+
+}  // namespace
+}  // namespace twinlink::bench
