@@ -39,6 +39,15 @@ struct Stream {
   auto operator<=>(const Stream&) const = default;
 };
 inline constexpr int kStreams = 16;
+/// No queue: compute() takes a core of the host that nobody else has.
+inline constexpr Stream kOnHost{-1};
+
+/// Which of its node's adapters a message takes: so many places behind the one that the machine takes, round.
+struct AdapterTurn {
+  int at_sender = 0;
+  int at_receiver = 0;
+  auto operator<=>(const AdapterTurn&) const = default;
+};
 
 /// Who moves the bytes of a copy that touches device memory. Between two host buffers it is always the calling CPU.
 enum class Engine {
@@ -297,7 +306,11 @@ class Rank {
   /// The same, and does not end before the peer has begun to receive it: MPI_Issend. Where the backend knows no
   /// difference: as send().
   virtual Op send_synchronously(RankId peer, Tag tag, View from) { return send(peer, tag, from); }
-  /// Computes on the rank's GPU for `duration`, behind what is in the stream: a kernel that does nothing else.
+  /// What this rank sends to other nodes from now on takes these adapters. False, and nothing changes, where the
+  /// library chooses them.
+  virtual bool take_adapters(AdapterTurn turn) { return static_cast<void>(turn), false; }
+  /// Computes on the rank's GPU for `duration`, behind what is in the stream: a kernel that does nothing else. kOnHost:
+  /// at once, beside all others, and without a launch.
   virtual Op compute(Seconds duration, Stream stream) = 0;
   /// Receives what `peer` sends with `tag`: exactly `to.length` bytes, else the operation ends with wrong_size.
   virtual Op receive(RankId peer, Tag tag, View to) = 0;
@@ -336,7 +349,7 @@ class Rank {
 // What every backend checks.
 /// A UsageError for a copy or put between views of different lengths, or in a stream that there is not.
 void require_transfer(const View& to, const View& from, Stream stream);
-/// A UsageError for a negative duration, or a stream that there is not.
+/// A UsageError for a negative duration, or a stream that there is not. kOnHost is one.
 void require_compute(Seconds duration, Stream stream);
 /// A UsageError for a signal whose tag or value is out of range.
 void require_signal(const Signal& signal);
