@@ -116,7 +116,7 @@ ExitCode run_jobs(const Options& options, bench::WorkloadPlan plan, const Platfo
 }
 
 ExitCode run(const Options& options, const std::string& command_line) {
-  bench::WorkloadPlan plan = make_plan(options.workload, 1, 1);
+  bench::WorkloadPlan plan = make_plan(options.workload, {});
   const Platform platform = read_platform(options.platform, *plan.ways.within, plan.ways.settings_within);
   if (options.jobs > 1 || !options.background.empty()) {
     if (options.why.any()) throw UsageError("--links and --critical-path are of one job without a background");

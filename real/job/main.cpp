@@ -292,7 +292,7 @@ int run_program(int argc, char** argv, Options& options) {
                       {"mpirun -n 4 twinlink-real workload all-reduce -p gpudirect-v2",
                        "mpirun -n 8 twinlink-real workload all-to-all --device cuda -p gpudirect-v2 --json a2a.json"});
   workload_command->callback([&] {
-    options.job.timeout = options.workload.sweep.timeout;
+    options.job.timeout = options.workload.timeout.value_or(bench::kMeasuredTimeout);
     begin(workload_command,
           [&] { return measure_workload(options.job, options.workload, options.timeline, kProgram); });
   });

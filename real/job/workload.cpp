@@ -12,11 +12,10 @@ namespace twinlink::real {
 ExitCode measure_workload(const JobOptions& job_options, const bench::WorkloadOptions& options,
                           const std::filesystem::path& timeline_file, const std::string& program) {
   Job job(job_options);
-  constexpr int kWarmup = 2;
-  constexpr int kIterations = 10;
+  constexpr bench::PlanDefaults kDefaults{.warmup = 2, .iterations = 10, .timeout = bench::kMeasuredTimeout};
   bench::WorkloadPlan plan;
   job.agree([&] {
-    plan = make_plan(options, kWarmup, kIterations);
+    plan = make_plan(options, kDefaults);
     plan.room = [&job](RankId) { return job.device_memory(); };
     require_possible(job.rank(), plan);
     if (job.rank().id() != RankId{0}) return;
