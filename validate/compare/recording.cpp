@@ -64,7 +64,7 @@ bool holds_probes(const nlohmann::json& content) {
 Imported read_own(const Content& content, const std::string& file) {
   const auto* document = std::get_if<nlohmann::json>(&content);
   if (document == nullptr) {
-    throw InputError(fmt::format("{}: error: not JSON, and no text of the OSU micro-benchmarks", file));
+    throw InputError(fmt::format("{}: error: not JSON, and no text of another tool", file));
   }
   if (holds_probes(*document)) return bench::probes_from_json(*document, file);
   return bench::result_from_json(*document, file);
@@ -79,10 +79,16 @@ Recording read_recording(const std::filesystem::path& file, const ImportWishes& 
   ImportWishes useful = wishes;
   if (tool == Tool::nvbandwidth) {
     useful.table.reset();
+    useful.ranks.reset();
+    useful.test.clear();
   } else {
     useful.size.reset();
   }
   auto imported = tool ? import_content(*tool, content, name, useful) : read_own(content, name);
+  if (const auto* collective = std::get_if<bench::WorkloadFile>(&imported)) {
+    throw InputError(fmt::format("{}: error: holds the collective {}: import makes a workload file of it", name,
+                                 collective->series.workload));
+  }
   auto* result = std::get_if<bench::Result>(&imported);
   auto recording = result != nullptr ? from_result(std::move(*result), name)
                                      : from_probes(std::move(std::get<bench::ProbeFile>(imported)), name);
