@@ -30,7 +30,11 @@ class MeasuredRank : public Rank {
   /// the stream.
   Op add(View to, View from, Stream stream);
   virtual Op start_add(View to, View from, Stream stream) = 0;
-  /// Computes on the rank's GPU for `duration`, behind what is in the stream: a kernel that does nothing else.
+  /// What this rank sends to other nodes from now on takes these adapters. False, and nothing changes, where the
+  /// library chooses them.
+  virtual bool take_adapters(AdapterTurn turn) { return static_cast<void>(turn), false; }
+  /// Computes on the rank's GPU for `duration`, behind what is in the stream: a kernel that does nothing else. kOnHost:
+  /// at once, beside all others, and without a launch.
   virtual Op compute(Seconds duration, Stream stream) = 0;
 
   // ---- proof of delivery, outside of any timing --------------------------------------------------------------------
@@ -42,7 +46,7 @@ class MeasuredRank : public Rank {
 };
 
 // What every backend checks.
-/// A UsageError for a negative duration, or a stream that there is not.
+/// A UsageError for a negative duration, or a stream that there is not. kOnHost is one.
 void require_compute(Seconds duration, Stream stream);
 
 }  // namespace twinlink

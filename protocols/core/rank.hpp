@@ -39,6 +39,15 @@ struct Stream {
   auto operator<=>(const Stream&) const = default;
 };
 inline constexpr int kStreams = 16;
+/// No queue: compute() takes a core of the host that nobody else has.
+inline constexpr Stream kOnHost{-1};
+
+/// Which of its node's adapters a message takes: so many places behind the one that the machine takes, round.
+struct AdapterTurn {
+  int at_sender = 0;
+  int at_receiver = 0;
+  auto operator<=>(const AdapterTurn&) const = default;
+};
 
 /// Who moves the bytes of a copy that touches device memory. Between two host buffers it is always the calling CPU.
 enum class Engine {

@@ -19,7 +19,7 @@ inline constexpr Tag kPushFlag{0};         ///< GPUDirect v2: a kernel has store
 inline constexpr Tag kSymmetricSignal{1};  ///< symmetric-put: the put is there
 
 /// From here on tags belong to the program that runs the protocols: benchmarks, tests.
-inline constexpr Tag kFirstFree{64};
+inline constexpr Tag kFirstFree{128};
 
 /// Payload of a message of n pieces has kPieces + n, modulo kMostPieces; of one piece it has kData. The largest tag is
 /// below 2^20, which the common MPI libraries all offer.

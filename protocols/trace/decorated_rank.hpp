@@ -35,6 +35,7 @@ class DecoratedRank : public MeasuredRank {
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override { return inner_.await_signal(peer, tag, value); }
   Op send(RankId peer, Tag tag, View from) override { return inner_.send(peer, tag, from); }
   Op send_synchronously(RankId peer, Tag tag, View from) override { return inner_.send_synchronously(peer, tag, from); }
+  bool take_adapters(AdapterTurn turn) override { return inner_.take_adapters(turn); }
   Op compute(Seconds duration, Stream stream) override { return inner_.compute(duration, stream); }
   Op receive(RankId peer, Tag tag, View to) override { return inner_.receive(peer, tag, to); }
   Op send_control(RankId peer, Tag tag, const ControlMessage& message) override {

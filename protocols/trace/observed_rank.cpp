@@ -148,7 +148,10 @@ Op ObservedRank::start_add(View to, View from, Stream stream) {
 Op ObservedRank::compute(Seconds duration, Stream stream) {
   return start(
       "compute", [&] { return inner().compute(duration, stream); },
-      [&] { return "compute " + format_seconds(duration) + " stream " + std::to_string(stream.index); });
+      [&] {
+        return "compute " + format_seconds(duration) +
+               (stream == kOnHost ? " on the host" : " stream " + std::to_string(stream.index));
+      });
 }
 
 Op ObservedRank::receive(RankId peer, Tag tag, View to) {

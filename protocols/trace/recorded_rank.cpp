@@ -31,7 +31,7 @@ OpReport RecordedRank::to_peer(std::string_view verb, RankId peer, Tag tag, Byte
 
 OpReport RecordedRank::on_stream(std::string_view verb, Stream stream, Bytes size) const {
   OpReport report{.verb = verb, .size = size};
-  report.stream = stream.index;
+  if (stream != kOnHost) report.stream = stream.index;
   return report;
 }
 

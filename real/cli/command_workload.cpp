@@ -24,11 +24,10 @@ struct WorkloadOptions {
 /// Prints and stores what rank 0 has measured. An UnavailableError where a protocol refuses a pair.
 ExitCode measure_workload(const JobOptions& job_options, const WorkloadOptions& options) {
   Job job(job_options);
-  constexpr int kWarmup = 2;
-  constexpr int kIterations = 10;
+  constexpr bench::PlanDefaults kDefaults{.warmup = 2, .iterations = 10, .timeout = bench::kMeasuredTimeout};
   bench::WorkloadPlan plan;
   job.agree([&] {
-    plan = make_plan(options.workload, kWarmup, kIterations);
+    plan = make_plan(options.workload, kDefaults);
     plan.room = [&job](RankId) { return job.device_memory(); };
     require_possible(job.rank(), plan);
     if (job.rank().id() != RankId{0}) return;
@@ -68,7 +67,7 @@ void add_workload_command(Program& program) {
                       {"mpirun -n 4 twinlink-real workload all-reduce -p gpudirect-v2",
                        "mpirun -n 8 twinlink-real workload all-to-all --device cuda -p gpudirect-v2 --json a2a.json"});
   command->callback([&program, command, options] {
-    program.job.timeout = options->workload.sweep.timeout;
+    program.job.timeout = options->workload.timeout.value_or(bench::kMeasuredTimeout);
     program.begin(*command, [&job = program.job, options] { return measure_workload(job, *options); });
   });
 }

@@ -56,6 +56,11 @@ Op RealRank::start_add(View to, View from, Stream stream) {
 
 Op RealRank::compute(Seconds duration, Stream stream) {
   require_compute(duration, stream);
+  if (stream == kOnHost) {
+    const Slot slot = start(Kind::host_work, {}, {});
+    host_works_.emplace_back(now() + duration, slot);
+    return op_of(slot);
+  }
   return track_event(runtime_.compute(duration, stream), stream, {}, {});
 }
 

@@ -223,6 +223,7 @@ std::optional<Completion> RealRank::wait_any(std::span<const Op> ops, Seconds de
 void RealRank::poll() {
   runtime_.progress();
   const std::uint64_t endings = endings_;
+  if (!host_works_.empty()) poll_host_works();
   if (awaits_.waiting > 0) poll_signals();
   if (control_receives_.waiting > 0) poll_control();
   if (!unposted_.empty()) post_control();
@@ -268,6 +269,15 @@ void RealRank::poll_copies(std::size_t stream) {
     for (; queue.size() > 1; end_first()) runtime_.forget(operations_[queue.front()].event);
     end_first();
   }
+}
+
+void RealRank::poll_host_works() {
+  const Seconds time = now();
+  std::erase_if(host_works_, [&](const auto& work) {
+    if (work.first > time) return false;
+    end(work.second);
+    return true;
+  });
 }
 
 void RealRank::poll_messages() {
@@ -318,6 +328,10 @@ void RealRank::abandon(Op op) {
     // A copy waits for no peer: it ends soon, and then nobody writes its memory any more.
     runtime_.synchronize(operation.stream);
     poll_copies(static_cast<std::size_t>(operation.stream.index));
+  }
+  if (operation.kind == Kind::host_work) {
+    std::erase_if(host_works_, [&](const auto& work) { return work.second == slot; });
+    return let_go(slot);
   }
   if (states_[slot].ended) return let_go(slot);
   if (operation.kind == Kind::signal || operation.kind == Kind::control_in || operation.kind == Kind::control_out) {

@@ -70,6 +70,7 @@ class RealRank final : public MeasuredRank {
  private:
   enum class Kind {
     copy,
+    host_work,
     signal,
     send,
     receive,
@@ -146,6 +147,7 @@ class RealRank final : public MeasuredRank {
 
   void poll();
   void poll_messages();
+  void poll_host_works();
   void let_others_go_on();
   void poll_copies(std::size_t stream);
   /// Takes off the lists who has got what it waited for, as `comes` says; of each list the first before the next.
@@ -169,10 +171,11 @@ class RealRank final : public MeasuredRank {
   std::vector<State> states_;         ///< by slot
   std::deque<Operation> operations_;  ///< likewise
   std::vector<Slot> free_slots_;
-  std::array<std::deque<Slot>, kStreams> copies_;  ///< in flight, oldest first
-  std::size_t copies_in_flight_ = 0;               ///< of all streams
-  WaitingLists control_receives_;                  ///< for control messages
-  WaitingLists awaits_;                            ///< for signals
+  std::array<std::deque<Slot>, kStreams> copies_;     ///< in flight, oldest first
+  std::size_t copies_in_flight_ = 0;                  ///< of all streams
+  std::vector<std::pair<Seconds, Slot>> host_works_;  ///< what cores of the host compute, and until when
+  WaitingLists control_receives_;                     ///< for control messages
+  WaitingLists awaits_;                               ///< for signals
   std::map<RankId, std::deque<Unposted>> unposted_;
   unsigned polls_ = 0;
   std::uint64_t endings_ = 0;          ///< operations that polls have found to have ended, ever

@@ -187,9 +187,19 @@ TEST(Compute, HoldsUpTheCopiesBehindItInItsStream) {
   });
 }
 
+TEST(Compute, OnTheHostEndsAndCanBeGivenUp) {
+  on_every_rank([](Rank& rank) {
+    const Op longer = rank.compute(Seconds{0.002}, kOnHost);
+    const Op shorter = rank.compute(Seconds{0.001}, kOnHost);
+    finish_all(rank, {longer, shorter});
+    rank.abandon(rank.compute(Seconds{10}, kOnHost));
+  });
+}
+
 TEST(Compute, OfNoTimeEndsAndOfLessIsRefused) {
   on_every_rank([](MeasuredRank& rank) {
     finish(rank, rank.compute(Seconds{}, Stream{0}));
+    finish(rank, rank.compute(Seconds{}, kOnHost));
     EXPECT_THROW(static_cast<void>(rank.compute(Seconds{-1e-6}, Stream{0})), UsageError);
     EXPECT_THROW(static_cast<void>(rank.compute(1.0_us, Stream{kStreams})), UsageError);
   });

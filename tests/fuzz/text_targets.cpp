@@ -3,7 +3,9 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -130,15 +132,20 @@ void read_pairs(const std::string& text) {
 /// What one end sends the other receives, in the same order, and there is an order in which all of it happens.
 void read_goal(const std::string& text) {
   const workloads::goal::Job job(workloads::goal::read_trace(text, "a.goal"));
-  std::map<std::pair<int, int>, std::vector<workloads::goal::Message>> under_way;
+  using workloads::goal::Message;
+  std::map<std::tuple<int, int, int>, std::span<const Message>> under_way;
   for (int rank = 0; rank < job.ranks(); ++rank) {
-    for (const auto& message : job.of(rank).sends) under_way[{rank, message.peer}].push_back(message);
+    for (const auto& sent : workloads::goal::by_lane(job.of(rank).sends)) {
+      under_way[{rank, sent.front().peer, sent.front().lane}] = sent;
+    }
   }
   for (int rank = 0; rank < job.ranks(); ++rank) {
-    for (const auto& received : workloads::goal::by_peer(job.of(rank).receives)) {
-      const auto& sent = under_way[{received.front().peer, rank}];
-      const auto same = [](const auto& a, const auto& b) { return a.content == b.content && a.size == b.size; };
-      promise(std::ranges::equal(sent, received, same), "a channel's ends have the same messages");
+    for (const auto& received : workloads::goal::by_lane(job.of(rank).receives)) {
+      const auto& sent = under_way[{received.front().peer, rank, received.front().lane}];
+      const auto same = [](const Message& a, const Message& b) {
+        return a.content == b.content && a.size == b.size && a.window == b.window && a.turn == b.turn;
+      };
+      promise(std::ranges::equal(sent, received, same), "a lane's ends have the same messages in the same windows");
     }
     promise(job.of(rank).memory() >= Bytes{}, "a rank's memory can be counted");
   }

@@ -2,6 +2,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <variant>
@@ -14,6 +15,7 @@
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/cli/print.hpp"
 #include "protocols/bench/measure/driver.hpp"
+#include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/output_files.hpp"
 #include "protocols/registry.hpp"
 #include "validate/cli/commands.hpp"
@@ -48,9 +50,26 @@ void read_window(const std::string& text, ImportWishes& wishes) {
   wishes.window = window;
 }
 
+constexpr int kMostRanks = 1 << 20;
+
 void read_size(const std::string& text, ImportWishes& wishes) {
   wishes.size = parse_size(text);
   if (wishes.size == Bytes{}) throw UsageError("a copy of no bytes has no rate: the size is larger than 0");
+}
+
+void print_table(const bench::WorkloadFile& file, std::ostream& out) {
+  const bench::WorkloadSeries& series = file.series;
+  out << fmt::format("# {}: measured by {}, {} ranks\n", series.workload, file.program, series.ranks)
+      << fmt::format("# {:>12} {:>12} {:>12} {:>12}  {}\n", "bytes", "time us", "alg. MB/s", "bus MB/s", "verified");
+  for (const bench::WorkloadPoint& point : series.points) {
+    out << fmt::format("{:>14} {:>12.2f} {:>12.2f} {:>12.2f}  {}\n", point.size.count(), point.time_us.median,
+                       point.algorithm_MBps, point.bus_MBps, point.verified ? "yes" : "no");
+  }
+  for (const std::string& note : series.notes) out << "# " << note << '\n';
+}
+
+void write_json(const bench::WorkloadFile& file, const std::string& out) {
+  bench::write_json_file(out, imported_json(file));
 }
 
 ExitCode run_import(const ImportOptions& options) {
@@ -68,9 +87,13 @@ ExitCode run_import(const ImportOptions& options) {
 }  // namespace
 
 void add_file_wishes(CLI::App& command, ImportWishes& wishes) {
-  bench::add_read_option(command, "--size", "SIZE", "",
-                         "Bytes of each copy of nvbandwidth: its --bufferSize, else 512M",
+  bench::add_read_option(command, "--size", "SIZE", "512M", "Bytes of each copy of nvbandwidth: its --bufferSize",
                          [&wishes](const std::string& text) { read_size(text, wishes); });
+  bench::add_count_option(command, "--ranks", 2, kMostRanks, "told by the file", "How many ranks a collective had",
+                          [&wishes](int ranks) { wishes.ranks = ranks; });
+  command
+      .add_option("--test", wishes.test, "The program of nccl-tests, where its text does not name it: all_reduce_perf")
+      ->type_name("NAME");
   constexpr int kMostTables = 1'000'000;
   bench::add_count_option(command, "--table", 1, kMostTables, "the only one",
                           "Which table of a file of OSU or nccl-tests that holds several",
@@ -81,8 +104,10 @@ void add_import_command(CLI::App& app, Action& action) {
   const auto options = std::make_shared<ImportOptions>();
   auto& command = *app.add_subcommand("import", "Turn another tool's numbers into a result or probe file");
   command.footer(
-      "osu: the text of osu_latency, osu_bw, osu_bibw, osu_mbw_mr or osu_multi_lat. nvbandwidth: of -j. nccl-tests: of "
-      "-J, from sendrecv_perf or broadcast_perf between two ranks. What a file does not tell stays absent.");
+      "osu: the text of osu_latency, osu_bw, osu_bibw, osu_mbw_mr or osu_multi_lat, and of collectives such as "
+      "osu_allreduce. nvbandwidth and nccl-tests: their text, or the JSON of -j and -J. A collective becomes a "
+      "workload "
+      "file. What a file does not tell stays absent.");
   command.add_option("file", options->file, "What the tool wrote")->type_name("FILE")->required();
   command.add_option("--out,--json", options->out, "The file to write, as JSON")
       ->type_name("FILE")

@@ -75,13 +75,14 @@ Recording from_workload(bench::WorkloadFile workload, const std::string& file) {
 
 Recording from_import(Imported imported, const std::string& file) {
   if (auto* result = std::get_if<bench::Result>(&imported)) return from_result(std::move(*result), file);
+  if (auto* workload = std::get_if<bench::WorkloadFile>(&imported)) return from_workload(std::move(*workload), file);
   return from_probes(std::move(std::get<bench::ProbeFile>(imported)), file);
 }
 
 Recording read_own(const Content& content, const std::string& file) {
   const auto* document = std::get_if<nlohmann::json>(&content);
   if (document == nullptr) {
-    throw InputError(fmt::format("{}: error: not JSON, and no text of the OSU micro-benchmarks", file));
+    throw InputError(fmt::format("{}: error: not JSON, and no text of another tool", file));
   }
   const auto is = [&](std::string_view kind) {
     return document->is_object() && document->contains("kind") && (*document)["kind"] == kind;
@@ -100,6 +101,8 @@ Recording read_recording(const std::filesystem::path& file, const ImportWishes& 
   ImportWishes useful = wishes;
   if (tool == Tool::nvbandwidth) {
     useful.table.reset();
+    useful.ranks.reset();
+    useful.test.clear();
   } else {
     useful.size.reset();
   }

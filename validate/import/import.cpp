@@ -23,6 +23,8 @@ const nlohmann::json& require_json(Tool tool, const Content& content, const std:
   throw InputError(fmt::format("{}: error: is no JSON, as {} writes it", file, to_string(tool)));
 }
 
+bool is_text(const Content& content) { return std::holds_alternative<std::string>(content); }
+
 const std::string& require_text(Tool tool, const Content& content, const std::string& file) {
   if (const auto* text = std::get_if<std::string>(&content)) return *text;
   throw InputError(fmt::format("{}: error: is JSON; {} writes text", file, to_string(tool)));
@@ -71,8 +73,11 @@ Content read_content(const std::filesystem::path& file) {
 
 std::optional<Tool> recognise(const Content& content) {
   if (const auto* text = std::get_if<std::string>(&content)) {
-    const bool titled = text->find("OSU ") != std::string::npos && text->find(" Test") != std::string::npos;
-    return titled ? std::optional(Tool::osu) : std::nullopt;
+    const auto has = [&](std::string_view words) { return text->find(words) != std::string::npos; };
+    if (has("OSU ") && has(" Test")) return Tool::osu;
+    if (has("algbw") && has("busbw")) return Tool::nccl_tests;
+    if (has("bandwidth (GB/s)") && (has("nvbandwidth") || has("Running "))) return Tool::nvbandwidth;
+    return std::nullopt;
   }
   const auto& json = std::get<nlohmann::json>(content);
   if (!json.is_object()) return std::nullopt;
@@ -83,8 +88,11 @@ std::optional<Tool> recognise(const Content& content) {
 
 Imported import_content(Tool tool, const Content& content, const std::string& file, const ImportWishes& wishes) {
   const bool curve = tool != Tool::nvbandwidth;
+  const bool nccl_text = tool == Tool::nccl_tests && is_text(content);
+  if (!nccl_text && !wishes.test.empty()) throw UsageError(fmt::format("--test: {} names its test", file));
   if (curve && wishes.size) throw UsageError(fmt::format("--size: {} tells its sizes; nvbandwidth does not", file));
   if (!curve && wishes.table) throw UsageError(fmt::format("--table: all tests of {} are imported", file));
+  if (!curve && wishes.ranks) throw UsageError(fmt::format("--ranks: {} holds no collective", file));
   if (!curve && (wishes.pattern || wishes.window || !wishes.protocol.empty() || !wishes.from.empty())) {
     throw UsageError(fmt::format("{} holds primitives: it has no protocol, pattern, window or places", file));
   }
@@ -92,8 +100,11 @@ Imported import_content(Tool tool, const Content& content, const std::string& fi
     case Tool::osu:
       return import_osu(require_text(tool, content, file), file, wishes);
     case Tool::nvbandwidth:
-      return import_nvbandwidth(require_json(tool, content, file), file, wishes);
+      return is_text(content)
+                 ? import_nvbandwidth(read_nvbandwidth_text(require_text(tool, content, file), file), file, wishes)
+                 : import_nvbandwidth(require_json(tool, content, file), file, wishes);
     case Tool::nccl_tests:
+      if (nccl_text) return import_nccl_text(require_text(tool, content, file), file, wishes);
       return import_nccl_tests(require_json(tool, content, file), file, wishes);
   }
   throw UsageError("unknown tool");
@@ -103,9 +114,9 @@ Imported import_file(const std::filesystem::path& file, std::optional<Tool> tool
   const Content content = read_content(file);
   if (!tool) tool = recognise(content);
   if (!tool) {
-    throw InputError(
-        fmt::format("{}: error: is neither the text of an OSU micro-benchmark nor JSON of nvbandwidth or nccl-tests",
-                    file.string()));
+    throw InputError(fmt::format(
+        "{}: error: is neither the text of an OSU micro-benchmark nor text or JSON of nvbandwidth or nccl-tests",
+        file.string()));
   }
   return import_content(*tool, content, file.string(), wishes);
 }
@@ -144,6 +155,36 @@ bench::Point point_of_time(Bytes size, bench::Statistics time_us, bench::Pattern
 bench::Point point_of_rate(Bytes size, double megabytes_per_second, bench::Pattern pattern) {
   const double time_us = directions(pattern) * static_cast<double>(size.count()) / megabytes_per_second;
   return {.size = size, .time_us = single_figure(time_us), .bandwidth_MBps = megabytes_per_second};
+}
+
+bench::WorkloadPoint workload_point(Bytes size, bench::Statistics time_us, double bus_factor) {
+  const double rate_MBps = static_cast<double>(size.count()) / time_us.median;
+  return {.size = size,
+          .algorithm = std::string(kUntoldAlgorithm),
+          .time_us = time_us,
+          .algorithm_MBps = rate_MBps,
+          .bus_MBps = rate_MBps * bus_factor};
+}
+
+void require_workload_wishes(const ImportWishes& wishes, const std::string& file) {
+  if (!wishes.window && wishes.from.empty() && !wishes.pattern) return;
+  throw UsageError(fmt::format("{} holds a collective: it has no pattern, window or places", file));
+}
+
+nlohmann::json imported_json(const bench::WorkloadFile& file) {
+  nlohmann::json json = bench::to_json(file);
+  json["notes"] = file.series.notes;
+  if (file.series.places.empty()) json.erase("places");
+  if (file.series.nodes == 0) json.erase("nodes");
+  for (const char* const untold : {"settings", "counters"}) json.erase(untold);
+  for (const char* const untold : {"protocol", "protocol_between_nodes"}) {
+    if (json[untold] == "") json.erase(untold);
+  }
+  for (nlohmann::json& point : json["points"]) {
+    for (const char* const untold : {"steps", "slowest_rank", "predicted_us"}) point.erase(untold);
+    if (point["fastest_us"] == 0) point.erase("fastest_us");
+  }
+  return json;
 }
 
 void add_wishes(bench::Series& series, const ImportWishes& wishes, const std::string& file) {

@@ -1,4 +1,5 @@
-// Other tools' result files, turned into this project's: curves become a result file, primitives a probe file.
+// Other tools' result files, turned into this project's: curves become a result file, primitives a probe file, and
+// collectives of many ranks a workload file.
 //
 // Units are converted here and nowhere else: times to microseconds, rates to MB/s of 10^6 bytes per second. What a file
 // does not tell stays absent; who knows it may say so in ImportWishes. The environment block's "origin" names the tool.
@@ -14,13 +15,14 @@
 
 #include "protocols/bench/probe/probe.hpp"
 #include "protocols/bench/results/results.hpp"
+#include "protocols/bench/workload/workload_options.hpp"
 
 namespace twinlink::validate {
 
 enum class Tool {
-  osu,          ///< the OSU micro-benchmarks' text: latency, bw, bibw, mbw_mr, multi_lat
-  nvbandwidth,  ///< nvbandwidth -j
-  nccl_tests    ///< nccl-tests -J FILE: sendrecv_perf and broadcast_perf between two ranks
+  osu,          ///< the OSU micro-benchmarks' text: latency, bw, bibw, mbw_mr, multi_lat, and collectives
+  nvbandwidth,  ///< nvbandwidth's text, or -j
+  nccl_tests    ///< nccl-tests' text, or -J FILE
 };
 /// "osu", "nvbandwidth", "nccl-tests".
 std::string_view to_string(Tool tool);
@@ -35,10 +37,18 @@ struct ImportWishes {
   std::string from{};                       ///< curves: NODE/GPU of the sender
   std::string to{};                         ///< curves: NODE/GPU of the receiver
   std::optional<Bytes> size{};              ///< nvbandwidth: of each copy, which its file never tells
-  std::optional<int> table{};               ///< curves: which of several that a file holds, counted from 1
+  std::optional<int> table{};               ///< of curves and collectives: which of several, counted from 1
+  std::optional<int> ranks{};               ///< collectives: how many took part
+  std::string test{};                       ///< nccl-tests' text: the program that wrote it
 };
 
-using Imported = std::variant<bench::Result, bench::ProbeFile>;
+/// A curve between two ranks, primitives, or what a collective took.
+using Imported = std::variant<bench::Result, bench::ProbeFile, bench::WorkloadFile>;
+
+/// The algorithm of a collective that another tool chose.
+inline constexpr std::string_view kUntoldAlgorithm = "not told";
+/// An imported workload file: without what nobody has told.
+nlohmann::json imported_json(const bench::WorkloadFile& file);
 
 /// JSON, or the text of a file that does not begin as a JSON object does.
 using Content = std::variant<nlohmann::json, std::string>;

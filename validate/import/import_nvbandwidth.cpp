@@ -1,4 +1,4 @@
-// nvbandwidth -j: a matrix of GB/s for each test, as texts with six digits, or "N/A".
+// nvbandwidth: a matrix of GB/s for each test, as texts with six digits, or "N/A".
 //
 // A GB is 10^9 bytes. The row of a matrix between GPUs is the one that copies, whether it reads or writes, and the
 // column its peer; a matrix between host and GPUs has one row. Copies follow each other in a stream, so that a time is
@@ -23,6 +23,9 @@ namespace {
 using bench::Members;
 
 constexpr double kMegabytesPerGigabyte = 1000;
+
+/// Of each copy, where nothing else is asked for.
+constexpr Bytes kDefaultSize = 512_MiB;
 
 /// One copy each way at once, until both have ended: the bandwidth is that of each.
 constexpr std::string_view kBothWays = "copy pinned near both-ways";
@@ -107,8 +110,9 @@ class NvbandwidthReader {
   void read_row(const CopyTest& known, const Members& test, const nlohmann::json& row,
                 std::optional<std::size_t> copier) {
     for (std::size_t column = 0; column < row.size(); ++column) {
+      if (copier == column) continue;  // a GPU and itself: N/A, and 0.00 of old releases
       const auto rate_MBps = read_rate(test, row[column]);
-      if (!rate_MBps) continue;  // a GPU and itself, or two without peer access
+      if (!rate_MBps) continue;  // two without peer access
       add({.name = std::string(known.line),
            .gpu = place(copier.value_or(column)),
            .peer = copier ? place(column) : "",
@@ -167,12 +171,6 @@ bench::ProbeFile import_nvbandwidth(const nlohmann::json& content, const std::st
     throw InputError(fmt::format("{}: error: holds no result: {}", file, error));
   }
   const auto& testcases = members.array("testcases");
-  if (!wishes.size) {
-    throw UsageError(
-        fmt::format("{}: nvbandwidth does not tell how large its copies were: say it with --size (512M unless "
-                    "its --bufferSize was given)",
-                    file));
-  }
   const auto program = fmt::format("nvbandwidth {}", version);
   auto origin = make_origin(Tool::nvbandwidth, program, file);
   for (const auto* fact : {"CUDA Runtime Version", "Driver Version", "GPU Device list", "GPU Device info", "Hostname",
@@ -180,11 +178,16 @@ bench::ProbeFile import_nvbandwidth(const nlohmann::json& content, const std::st
     if (members.has(fact)) origin[fact] = content["nvbandwidth"][fact];
   }
   origin["figure"] = "rate of copies that follow each other, without their launch";
-  origin["bytes"] = "told by the user";
+  origin["bytes"] = wishes.size ? "told by the user" : "nvbandwidth's default";
   bench::ProbeFile probes{.world = "measured",
                           .program = program,
                           .environment = nlohmann::json{{bench::kOriginMember, std::move(origin)}},
-                          .findings = NvbandwidthReader(file, *wishes.size).read(testcases)};
+                          .findings = NvbandwidthReader(file, wishes.size.value_or(kDefaultSize)).read(testcases)};
+  if (!wishes.size) {
+    probes.findings.notes.push_back(fmt::format(
+        "nvbandwidth does not tell how large its copies were: {}, unless its --bufferSize was given; --size says so",
+        format_size(kDefaultSize)));
+  }
   for (const auto* complaint : {"warning", "error"}) {
     if (members.has(complaint))
       probes.findings.notes.push_back(fmt::format("nvbandwidth's {}: {}", complaint, members.text(complaint)));

@@ -11,9 +11,12 @@
 
 namespace twinlink::validate {
 
-bench::Result import_osu(const std::string& text, const std::string& file, const ImportWishes& wishes);
+Imported import_osu(const std::string& text, const std::string& file, const ImportWishes& wishes);
 bench::ProbeFile import_nvbandwidth(const nlohmann::json& content, const std::string& file, const ImportWishes& wishes);
-bench::Result import_nccl_tests(const nlohmann::json& content, const std::string& file, const ImportWishes& wishes);
+/// What nvbandwidth prints, as its JSON would have it.
+nlohmann::json read_nvbandwidth_text(const std::string& text, const std::string& file);
+Imported import_nccl_tests(const nlohmann::json& content, const std::string& file, const ImportWishes& wishes);
+Imported import_nccl_text(const std::string& text, const std::string& file, const ImportWishes& wishes);
 
 /// The environment's "origin", to which an importer adds what its file tells.
 nlohmann::json make_origin(Tool tool, std::string_view program, const std::string& file);
@@ -31,6 +34,16 @@ double directions(bench::Pattern pattern);
 /// A point of a curve that is known by its time, in microseconds, or by its rate, in MB/s.
 bench::Point point_of_time(Bytes size, bench::Statistics time_us, bench::Pattern pattern);
 bench::Point point_of_rate(Bytes size, double megabytes_per_second, bench::Pattern pattern);
+
+// What a bus carries of a collective's bytes, as nccl-tests count it.
+inline double once(int) { return 1; }
+inline double all_but_own(int ranks) { return static_cast<double>(ranks - 1) / ranks; }
+inline double there_and_back(int ranks) { return 2 * all_but_own(ranks); }
+
+/// A point of a collective, or of a pattern of many ranks: `bus_factor` as nccl-tests count it.
+bench::WorkloadPoint workload_point(Bytes size, bench::Statistics time_us, double bus_factor);
+/// A UsageError for what only curves have.
+void require_workload_wishes(const ImportWishes& wishes, const std::string& file);
 
 /// Adds to a curve what the user knows. A UsageError that names `file` where the curve tells something else.
 void add_wishes(bench::Series& series, const ImportWishes& wishes, const std::string& file);

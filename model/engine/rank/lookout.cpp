@@ -8,7 +8,10 @@
 namespace twinlink::model {
 
 bool Lookout::look() {
-  if (see([](const OperationPtr& ended) { return ended->kind == Operation::Kind::recv_control; })) return true;
+  const auto is_free = [](const OperationPtr& ended) {
+    return ended->kind == Operation::Kind::recv_control || ended->kind == Operation::Kind::host_work;
+  };
+  if (see(is_free)) return true;
   bool seen = false;
   for (const auto& [index, stream] : transport_.streams()) seen = look_at_copies(stream) || seen;
   return seen || look_at_messages();

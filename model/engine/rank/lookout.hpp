@@ -27,8 +27,8 @@ class Lookout {
   /// There is nothing to see.
   [[nodiscard]] bool is_empty() const { return ended_.empty(); }
 
-  /// The rank's code looks once: at arrivals and signals, which cost nothing, then at copies, then at messages. What
-  /// has ended can be gone on with at once, so it looks no further then. False: in vain.
+  /// The rank's code looks once: at arrivals, signals and other cores, which cost nothing, then at copies, then at
+  /// messages. What has ended can be gone on with at once, so it looks no further then. False: in vain.
   bool look();
 
  private:

@@ -16,8 +16,15 @@ const NetworkCosts& MessageWays::costs(RankId peer) const {
   return *platform.network;
 }
 
-std::vector<Adapters> MessageWays::adapters(RankId peer, Bytes size) const {
-  return world_.topology.adapters(world_.gpu_of(rank_), world_.gpu_of(peer), size);
+std::vector<Adapters> MessageWays::adapters(RankId peer, Bytes size, AdapterTurn turn) const {
+  std::vector<Adapters> all = world_.topology.adapters(world_.gpu_of(rank_), world_.gpu_of(peer), size);
+  if (turn == AdapterTurn{}) return all;
+  const std::vector<Nic>& nics = world_.topology.graph().nics;
+  const auto turned = [&](const std::string& nic, int places) {
+    const auto at = static_cast<std::size_t>(std::ranges::find(nics, nic, &Nic::name) - nics.begin());
+    return nics[(at + static_cast<std::size_t>(places)) % nics.size()].name;
+  };
+  return {{turned(all.front().from, turn.at_sender), turned(all.front().to, turn.at_receiver)}};
 }
 
 Location MessageWays::target(const Operation& operation) const {
@@ -28,16 +35,16 @@ Location MessageWays::target(const Operation& operation) const {
 
 /// An adapter's reaching into device memory counts too. Of a message over several adapters the part that comes last
 /// counts.
-Seconds MessageWays::latency_between(RankId peer, Location from, Location to, Bytes size) {
+Seconds MessageWays::latency_between(RankId peer, Location from, Location to, Bytes size, AdapterTurn turn) {
   const bool by_memory = by_shared_memory(peer);
-  const std::tuple key{peer, from, to, !by_memory && costs(peer).is_striped(size)};
+  const std::tuple key{peer, from, to, !by_memory && costs(peer).is_striped(size), turn};
   if (const auto known = latencies_.find(key); known != latencies_.end()) return known->second;
   const Topology& topology = world_.topology;
   Seconds latency{};
   if (by_memory) {
     latency = topology.message_way(from, to);
   } else {
-    for (const Adapters& nics : adapters(peer, size)) {
+    for (const Adapters& nics : adapters(peer, size, turn)) {
       latency = std::max(latency, topology.message_way(from, nics, to) +
                                       topology.fabric_latency(world_.place(rank_).node, world_.place(peer).node, nics));
     }
@@ -51,16 +58,17 @@ Seconds MessageWays::latency_between(RankId peer, Location from, Location to, By
 }
 
 Seconds MessageWays::latency(const Operation& operation) {
-  return latency_between(operation.peer, operation.from.allocation->site.location, target(operation), operation.size);
+  return latency_between(operation.peer, operation.from.allocation->site.location, target(operation), operation.size,
+                         operation.turn);
 }
 
 Seconds MessageWays::latency_of_control(RankId peer) {
-  return latency_between(peer, world_.memory_near(rank_), world_.memory_near(peer), Bytes{});
+  return latency_between(peer, world_.memory_near(rank_), world_.memory_near(peer), Bytes{}, {});
 }
 
-Seconds MessageWays::adapter_turn(RankId peer, Bytes size) {
-  if (by_shared_memory(peer)) return {};
-  return world_.take_adapter_turns(world_.place(rank_).node, adapters(peer, size));
+Seconds MessageWays::adapter_turn(const Operation& operation) {
+  if (by_shared_memory(operation.peer)) return {};
+  return world_.take_adapter_turns(world_.place(rank_).node, adapters(operation.peer, operation.size, operation.turn));
 }
 
 Seconds MessageWays::copying_piece_by_piece(RankId peer, Bytes size) const {

@@ -21,7 +21,7 @@ class MessageWays {
   /// What the library takes for messages to and from `peer`. An InputError where no fabric joins the nodes.
   [[nodiscard]] const NetworkCosts& costs(RankId peer) const;
   /// The adapters that a message of `size` takes to `peer`.
-  [[nodiscard]] std::vector<Adapters> adapters(RankId peer, Bytes size) const;
+  [[nodiscard]] std::vector<Adapters> adapters(RankId peer, Bytes size, AdapterTurn turn = {}) const;
   /// Where the bytes of a message or a put go. An eager message that nobody awaits yet goes to the library's own
   /// buffer, next to the receiver.
   [[nodiscard]] Location target(const Operation& operation) const;
@@ -34,7 +34,7 @@ class MessageWays {
   /// when the first piece has been copied in, and every piece is a call of memcpy.
   [[nodiscard]] Seconds copying_piece_by_piece(RankId peer, Bytes size) const;
   /// How long a message waits until its adapters can take it: from now on they are taken.
-  Seconds adapter_turn(RankId peer, Bytes size);
+  Seconds adapter_turn(const Operation& operation);
 
   /// The parts of a message's way, and whose CPUs copy it there.
   [[nodiscard]] Stages stages(const Operation& send) const;
@@ -42,13 +42,13 @@ class MessageWays {
   [[nodiscard]] bool control_is_cut(RankId peer) const;
 
  private:
-  [[nodiscard]] Seconds latency_between(RankId peer, Location from, Location to, Bytes size);
+  [[nodiscard]] Seconds latency_between(RankId peer, Location from, Location to, Bytes size, AdapterTurn turn);
   [[nodiscard]] boost::container::small_vector<RankId, 2> copying_ranks(const Operation& send) const;
 
   SimWorld& world_;
   RankId rank_;
-  /// By peer, both ends, and whether it takes several adapters; worked out when first needed.
-  boost::container::flat_map<std::tuple<RankId, Location, Location, bool>, Seconds> latencies_;
+  /// By peer, both ends, whether it takes several adapters, and which; worked out when first needed.
+  boost::container::flat_map<std::tuple<RankId, Location, Location, bool, AdapterTurn>, Seconds> latencies_;
 };
 
 }  // namespace twinlink::model

@@ -48,7 +48,7 @@ struct Operation final : FlowListener, Happening, std::enable_shared_from_this<O
     flowing,
     ended
   };
-  enum class Kind { copy, put, send, receive, send_control, recv_control };
+  enum class Kind { copy, put, send, receive, send_control, recv_control, host_work };
 
   /// `of` is the rank's that starts it, and outlives it.
   explicit Operation(Transport& of) : transport(of) {}
@@ -82,6 +82,7 @@ struct Operation final : FlowListener, Happening, std::enable_shared_from_this<O
   // Of messages, control messages and signals.
   RankId peer{};
   Tag tag{};
+  AdapterTurn turn{};  ///< of the adapters that it takes
   bool eager = false;
   bool acknowledged = false;              ///< the receiver of a send answers when it has begun to receive
   Seconds fetching{};                     ///< a receive into device memory, of what lies in the library's buffer

@@ -28,15 +28,13 @@ const std::vector<FlowRoute>& Routes::of(Operation& operation) {
     const auto& copying = operation.stages[operation.stage].copying;
     return by_cpus_ = world_.machine.message(from.node, from.location, target, {copying.data(), copying.size()});
   }
-  if (world_.observer) {
-    operation.report.route =
-        world_.topology.describe(from.location, ways_.adapters(operation.peer, operation.size), target);
-  }
-  const std::tuple key{operation.peer, from.location, target, ways_.costs(operation.peer).is_striped(operation.size)};
+  const auto nics = [&] { return ways_.adapters(operation.peer, operation.size, operation.turn); };
+  if (world_.observer) operation.report.route = world_.topology.describe(from.location, nics(), target);
+  const std::tuple key{operation.peer, from.location, target, ways_.costs(operation.peer).is_striped(operation.size),
+                       operation.turn};
   std::vector<FlowRoute>& routes = transfers_[key];
   if (routes.empty()) {
-    routes = world_.machine.transfer(from, ways_.adapters(operation.peer, operation.size),
-                                     {world_.place(operation.peer).node, target});
+    routes = world_.machine.transfer(from, nics(), {world_.place(operation.peer).node, target});
   }
   return routes;
 }

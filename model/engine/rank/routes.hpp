@@ -37,8 +37,9 @@ class Routes {
   RankId rank_;
   MessageWays& ways_;
   std::map<std::tuple<int, End, End, bool>, std::vector<FlowRoute>> copies_;  ///< by node, and whether cached
-  /// Through adapters: by peer, both ends, and whether there are several.
-  boost::container::flat_map<std::tuple<RankId, Location, Location, bool>, std::vector<FlowRoute>> transfers_;
+  /// Through adapters: by peer, both ends, whether there are several, and which.
+  boost::container::flat_map<std::tuple<RankId, Location, Location, bool, AdapterTurn>, std::vector<FlowRoute>>
+      transfers_;
   std::vector<FlowRoute> by_cpus_;  ///< of the message asked for last
 };
 

@@ -1,6 +1,8 @@
 #include "model/engine/rank/sim_rank.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <utility>
 
 #include "model/engine/rank/copies.hpp"
@@ -18,6 +20,16 @@ void require_registered(const Part& part) {
   if (part.allocation->registrations > 0) return;
   throw UsageError("the network adapter does not know this device memory: register_memory() comes first");
 }
+
+/// A core of the host is through with what it computes.
+class HostWork final : public Happening {
+ public:
+  explicit HostWork(std::function<void()> ended) : ended_(std::move(ended)) {}
+  void happen() override { ended_(); }
+
+ private:
+  std::function<void()> ended_;
+};
 
 }  // namespace
 
@@ -162,6 +174,7 @@ OperationPtr SimRank::make(std::string_view verb) {
   operation->report.step = step_;
   operation->report.verb = verb;
   operation->report.started = now();
+  operation->turn = adapters_;
   return operation;
 }
 
@@ -224,6 +237,7 @@ Op SimRank::start_add(View to, View from, Stream stream) {
 /// A kernel that copies nothing, and takes as long as it computes.
 Op SimRank::compute(Seconds duration, Stream stream) {
   require_compute(duration, stream);
+  if (stream == kOnHost) return compute_on_host(duration);
   if (nothing_.id == 0) {
     nothing_ = memory_.allocate(Memory::device, Bytes{}, {place(id_).node, {Location::Kind::gpu, world_.gpu_of(id_)}});
   }
@@ -231,6 +245,16 @@ Op SimRank::compute(Seconds duration, Stream stream) {
   operation->report.verb = "compute";
   operation->unhidden = duration;
   return run_copy(operation);
+}
+
+/// A core that nobody else has: neither this rank's own work nor that of its GPU holds it up.
+Op SimRank::compute_on_host(Seconds duration) {
+  const OperationPtr operation = make("compute");
+  operation->kind = Operation::Kind::host_work;
+  operation->report.latency = duration;
+  agenda_.add(now() + duration,
+              std::make_shared<HostWork>([this, operation] { complete(operation, Status::delivered); }));
+  return operation->op;
 }
 
 Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) {
@@ -256,8 +280,8 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
   const NetworkCosts& costs = ways_.costs(owner);
   operation->report.cost = "network";
   operation->report.overhead = costs.posting(Bytes{});  // the adapter reads the bytes
-  get_under_way(operation, costs.latency.value.at(operation->size) + ways_.latency(*operation) +
-                               ways_.adapter_turn(owner, operation->size));
+  get_under_way(operation,
+                costs.latency.value.at(operation->size) + ways_.latency(*operation) + ways_.adapter_turn(*operation));
   return operation->op;
 }
 
@@ -314,13 +338,13 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   const Seconds asking = (costs.control.value + ways_.latency_of_control(to)) * 2;
   operation->report.latency =
       costs.latency_asking(source.length, asking) + ways_.copying_piece_by_piece(to, source.length);
-  operation->queue = &transport_.wire(to);
+  operation->queue = &transport_.wire(to, operation->turn);
   if (costs.gap) operation->gap = costs.gap->value.at(source.length);
   operation->stages = ways_.stages(*operation);
   cpu_.be_busy(operation->report.overhead);
 
   operation->partner = rank(to).mailbox_.match(id_, operation);
-  operation->report.latency += ways_.latency(*operation) + ways_.adapter_turn(to, source.length);
+  operation->report.latency += ways_.latency(*operation) + ways_.adapter_turn(*operation);
   operation->due = now() + operation->report.latency;
   if (operation->partner || operation->eager) transport_.start(operation, operation->due);
   return operation->op;

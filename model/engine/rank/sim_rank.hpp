@@ -67,6 +67,7 @@ class SimRank final : public MeasuredRank {
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
   Op send(RankId to, Tag tag, View from) override;
   Op send_synchronously(RankId to, Tag tag, View from) override;
+  bool take_adapters(AdapterTurn turn) override { return adapters_ = turn, true; }
   Op compute(Seconds duration, Stream stream) override;
   Op start_add(View to, View from, Stream stream) override;
   Op receive(RankId from, Tag tag, View to) override;
@@ -90,6 +91,7 @@ class SimRank final : public MeasuredRank {
   OperationPtr make_copy(View to, View from, Stream stream, Engine engine);
   void get_under_way(const OperationPtr& operation, Seconds latency);
   Op run_copy(const OperationPtr& operation);
+  Op compute_on_host(Seconds duration);
 
   void require_sendable(const Part& part, RankId peer) const;
   void register_pageable(const Part& part, RankId peer);
@@ -114,6 +116,7 @@ class SimRank final : public MeasuredRank {
   Lookout lookout_;
   std::span<const Op> awaited_{};  ///< while the rank does nothing but wait for one of them
   Buffer nothing_{};               ///< on the GPU, for kernels that compute; made when the first one does
+  AdapterTurn adapters_{};         ///< of what is sent next
   std::string step_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "model/engine/rank/agenda.hpp"
@@ -27,7 +28,7 @@ class Transport {
   Transport& operator=(const Transport&) = delete;
 
   [[nodiscard]] Queue& stream(int index) { return streams_[index]; }
-  [[nodiscard]] Queue& wire(RankId receiver) { return wires_[receiver]; }
+  [[nodiscard]] Queue& wire(RankId receiver, AdapterTurn turn) { return wires_[{receiver, turn}]; }
   /// By index, once used.
   [[nodiscard]] const std::map<int, Queue>& streams() const { return streams_; }
 
@@ -57,8 +58,9 @@ class Transport {
   Agenda& agenda_;
   Routes& routes_;
   Ended ended_;
-  std::map<int, Queue> streams_;         ///< by index, once used
-  std::map<RankId, Queue> wires_;        ///< by receiver, in the order in which messages are ready
+  std::map<int, Queue> streams_;  ///< by index, once used
+  /// By receiver and adapters, in the order in which messages are ready.
+  std::map<std::pair<RankId, AdapterTurn>, Queue> wires_;
   std::vector<OperationPtr> under_way_;  ///< sends that have left their queue, and whose last stages flow
   std::size_t unfinished_ = 0;           ///< operations that were started and have not ended
 };

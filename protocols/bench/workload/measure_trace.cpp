@@ -32,7 +32,10 @@ class TraceRun {
 
   WorkloadSeries run() {
     WorkloadSeries series;
-    if (self_ == 0) series = heading_of(rank_, plan_);
+    if (self_ == 0) {
+      series = heading_of(rank_, plan_);
+      series.notes = remarks();
+    }
     std::vector<double> ended;
     std::vector<double> waited;
     WarmUp warm_up(
@@ -58,13 +61,30 @@ class TraceRun {
   }
 
  private:
+  std::vector<std::string> remarks() {
+    std::vector<std::string> all;
+    const Job& job = *plan_.trace;
+    if (job.planned() > 0) {
+      all.push_back(
+          fmt::format("{} receives take any message: each takes the one that would come first if messages "
+                      "took no time",
+                      job.planned()));
+    }
+    if (job.has_nics() && !rank_.take_adapters({})) {
+      all.emplace_back("the numbers of the nics have no effect: the network library chooses the adapters");
+    }
+    return all;
+  }
+
   Played play(bool check, bool counts = false) {
     meet_all(rank_, patience_);
     if (counts && plan_.on_round) plan_.on_round(true, rank_.id(), rank_.now());
     Played played = player_.play(check, plan_.timeout);
     if (counts && plan_.on_round) plan_.on_round(false, rank_.id(), rank_.now());
     if (!played.outcome.ok()) {
-      throw CheckError(fmt::format("rank {}: {}: {}", self_, to_string(played.outcome.status), played.outcome.reason));
+      const bool late = played.outcome.status == Status::timed_out;
+      throw CheckError(fmt::format("rank {}: {}: {}{}", self_, to_string(played.outcome.status), played.outcome.reason,
+                                   late ? "; --timeout gives it longer" : ""));
     }
     if (!played.fault.empty()) throw CheckError(fmt::format("rank {}: {}", self_, played.fault));
     return played;

@@ -137,13 +137,15 @@ void add_round_options(CLI::App& app, WorkloadOptions& options) {
   add_count_option(app, "-x,--warmup", 0, kMost, "2; 1 where it is simulated",
                    "Iterations before them, at least; more while connections are set up",
                    [&options](int number) { options.sweep.warmup = number; });
-  add_read_option(app, "--timeout", "TIME", format_seconds(options.sweep.timeout),
-                  "How long a message, or a rank that shows no sign of life, is waited for",
-                  [&options](const std::string& text) {
-                    options.sweep.timeout = parse_seconds(text);
-                    if (options.sweep.timeout > Seconds{}) return;
-                    throw UsageError(fmt::format("'{}' is not longer than zero", text));
-                  });
+  add_read_option(
+      app, "--timeout", "TIME",
+      fmt::format("{}; {} where it is simulated", format_seconds(kMeasuredTimeout), format_seconds(kSimulatedTimeout)),
+      "How long a message, or a rank that shows no sign of life, is waited for; in a trace beside its calcs",
+      [&options](const std::string& text) {
+        options.timeout = parse_seconds(text);
+        if (*options.timeout > Seconds{}) return;
+        throw UsageError(fmt::format("'{}' is not longer than zero", text));
+      });
   app.add_flag("--no-verify", options.sweep.no_verify, "Do not check every element before and after the timed rounds");
 }
 
@@ -163,18 +165,20 @@ void add_workload_options(CLI::App& app, WorkloadOptions& options) {
   app.add_option("--csv", options.csv, "Also write a row for each size to this file")->type_name("FILE");
 }
 
-WorkloadPlan make_plan(const WorkloadOptions& options, int warmup, int iterations) {
-  WorkloadPlan plan{.warmup = options.sweep.warmup.value_or(warmup),
-                    .iterations = options.sweep.iterations.value_or(iterations),
+WorkloadPlan make_plan(const WorkloadOptions& options, const PlanDefaults& defaults) {
+  WorkloadPlan plan{.warmup = options.sweep.warmup.value_or(defaults.warmup),
+                    .iterations = options.sweep.iterations.value_or(defaults.iterations),
                     .verify = !options.sweep.no_verify,
-                    .timeout = options.sweep.timeout};
+                    .timeout = options.timeout.value_or(defaults.timeout)};
   choose(plan, options);
+  // A message may come after all that its job computes.
+  if (plan.trace) plan.timeout += plan.trace->longest_path();
   plan.ways.within = &find_protocol(options.protocol);
-  plan.ways.settings_within = settings_of(*plan.ways.within, options.settings, options.sweep.timeout);
+  plan.ways.settings_within = settings_of(*plan.ways.within, options.settings, plan.timeout);
   plan.ways.between = options.between.empty() ? plan.ways.within : &find_protocol(options.between);
   plan.ways.settings_between = options.between.empty()
                                    ? plan.ways.settings_within
-                                   : settings_of(*plan.ways.between, options.settings_between, options.sweep.timeout);
+                                   : settings_of(*plan.ways.between, options.settings_between, plan.timeout);
   if (plan.trace) return plan;
   plan.sizes = size_sweep(options.sweep.begin, options.sweep.end, options.sweep.factor);
   // More would not fit into any GPU of today, and its elements into no buffer of a test.

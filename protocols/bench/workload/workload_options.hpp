@@ -28,6 +28,7 @@ struct WorkloadOptions {
   SettingsOptions settings{};
   SettingsOptions settings_between{};  ///< of the protocol between nodes
   SweepOptions sweep{.begin = Bytes{8}, .end = Bytes{64U << 20U}, .factor = 8};
+  std::optional<Seconds> timeout{};  ///< empty: what make_plan() is told
   std::filesystem::path json{};
   std::filesystem::path csv{};
 };
@@ -35,8 +36,19 @@ struct WorkloadOptions {
 /// `options` must live until the command line has been parsed.
 void add_workload_options(CLI::App& app, WorkloadOptions& options);
 
+/// How long the worlds wait for a message where nobody says it. Nobody looks at a clock while a job is simulated, so
+/// its limit is far beyond what messages take; what never comes ends there, for ranks that wait look around meanwhile.
+inline constexpr Seconds kMeasuredTimeout{30};
+inline constexpr Seconds kSimulatedTimeout{10'000};
+
+/// What a plan has where the options do not say it.
+struct PlanDefaults {
+  int warmup = 1;
+  int iterations = 1;
+  Seconds timeout = kSimulatedTimeout;
+};
 /// A UsageError for what does not go together, and for outputs that are inputs or cannot be written.
-WorkloadPlan make_plan(const WorkloadOptions& options, int warmup, int iterations);
+WorkloadPlan make_plan(const WorkloadOptions& options, const PlanDefaults& defaults);
 void require_writable(const WorkloadOptions& options);
 
 /// For WorkloadPlan::on_point: prints each row as it is measured, the heading before the first. Both must outlive it.

@@ -5,39 +5,51 @@
 #include <utility>
 
 #include "protocols/core/errors.hpp"
+#include "protocols/workloads/goal/any_source.hpp"
 #include "protocols/workloads/goal/order.hpp"
 
 namespace twinlink::workloads::goal {
 
-/// One end of a message.
-struct Job::End {
-  int rank = 0;
-  std::uint32_t task = 0;
-};
-
 namespace {
 
 /// What tells the messages of a job apart; several of the same go in the order of the file.
-using Address = std::tuple<int, int, std::uint32_t>;
+using Address = std::tuple<int, int, std::uint64_t>;
 
 constexpr std::uint64_t kAlignment = 256;
 
 std::string bytes(std::uint64_t count) { return std::to_string(count) + " B"; }
 
-}  // namespace
-
-std::vector<std::span<const Message>> by_peer(std::span<const Message> messages) {
+std::vector<std::span<const Message>> split_where(std::span<const Message> messages, const auto& same) {
   std::vector<std::span<const Message>> all;
   for (std::size_t begin = 0, end = 0; begin < messages.size(); begin = end) {
-    while (end < messages.size() && messages[end].peer == messages[begin].peer) ++end;
+    while (end < messages.size() && same(messages[begin], messages[end])) ++end;
     all.push_back(messages.subspan(begin, end - begin));
   }
   return all;
 }
 
+}  // namespace
+
+std::vector<std::span<const Message>> by_lane(std::span<const Message> messages) {
+  return split_where(messages, [](const Message& a, const Message& b) { return a.peer == b.peer && a.lane == b.lane; });
+}
+
+std::vector<std::span<const Message>> by_window(std::span<const Message> messages) {
+  return split_where(messages, [](const Message& a, const Message& b) { return a.window == b.window; });
+}
+
+Bytes room_for(const Message& message) {
+  return Bytes{(message.size.count() + kAlignment - 1) / kAlignment * kAlignment};
+}
+
 Bytes room_for(std::span<const Message> messages) {
-  const Bytes largest = std::ranges::max_element(messages, {}, &Message::size)->size;
-  return Bytes{(largest.count() + kAlignment - 1) / kAlignment * kAlignment};
+  Bytes most{};
+  for (const auto& window : by_window(messages)) {
+    Bytes all{};
+    for (const Message& message : window) all += room_for(message);
+    most = std::max(most, all);
+  }
+  return most;
 }
 
 std::set<RankId> RankJob::peers() const {
@@ -51,20 +63,24 @@ std::set<RankId> RankJob::peers() const {
 Bytes RankJob::memory() const {
   Bytes all{};
   for (const auto* messages : {&sends, &receives}) {
-    for (const auto& of_peer : by_peer(*messages)) all += room_for(of_peer);
+    for (const auto& of_lane : by_lane(*messages)) all += room_for(of_lane);
   }
-  return all;
+  Bytes largest{};
+  for (const Message& message : own) largest = std::max(largest, room_for(message));
+  return all + largest * 2;
 }
 
 Bytes RankJob::sent() const {
   Bytes all{};
-  for (const Message& message : sends) all += message.size;
+  for (const auto* messages : {&sends, &own}) {
+    for (const Message& message : *messages) all += message.size;
+  }
   return all;
 }
 
 const Message* RankJob::largest() const {
   const Message* largest = nullptr;
-  for (const auto* messages : {&sends, &receives}) {
+  for (const auto* messages : {&sends, &receives, &own}) {
     for (const Message& message : *messages) {
       if (largest == nullptr || message.size > largest->size) largest = &message;
     }
@@ -79,22 +95,26 @@ Job::Job(Trace trace) : trace_(std::move(trace)), jobs_(trace_.ranks.size()) {
     tasks += trace_.ranks[rank].tasks.size();
     for (const Task& task : trace_.ranks[rank].tasks) {
       if (task.kind == Task::Kind::calc) jobs_[rank].cpus.push_back(task.cpu);
+      has_nics_ = has_nics_ || task.nic != 0;
     }
     auto& cpus = jobs_[rank].cpus;
     std::ranges::sort(cpus);
     cpus.erase(std::ranges::unique(cpus).begin(), cpus.end());
   }
-  match();
+  Findings findings(trace_.file);
+  planned_ = settle_any(trace_, findings);
+  findings.raise();
+  put_in_order(match());
 }
 
 std::string Job::where(int rank, std::uint32_t task) const {
   return trace_.file + ":" + std::to_string(trace_of(rank).tasks[task].line);
 }
 
-void Job::match() {
+std::vector<Job::Pair> Job::match() {
   struct Found {
     Address address;
-    End end;
+    TaskId end;
   };
   std::vector<Found> sends;
   std::vector<Found> receives;
@@ -109,12 +129,11 @@ void Job::match() {
   std::ranges::stable_sort(sends, {}, &Found::address);
   std::ranges::stable_sort(receives, {}, &Found::address);
   Findings findings(trace_.file);
-  std::vector<std::pair<End, End>> pairs;
-  const auto task_of = [&](const End& end) -> const Task& { return trace_of(end.rank).tasks[end.task]; };
+  std::vector<Pair> pairs;
   for (std::size_t s = 0, r = 0; s < sends.size() || r < receives.size();) {
     const bool sent = s < sends.size() && (r == receives.size() || sends[s].address <= receives[r].address);
     const bool received = r < receives.size() && (s == sends.size() || receives[r].address <= sends[s].address);
-    const Task& task = sent ? task_of(sends[s].end) : task_of(receives[r].end);
+    const Task& task = trace_.of(sent ? sends[s].end : receives[r].end);
     if (!received) {
       findings.add(task.line, "nobody receives it: rank " + std::to_string(task.peer) + " has no recv from " +
                                   std::to_string(sends[s].end.rank) + " with tag " + std::to_string(task.tag) +
@@ -124,10 +143,10 @@ void Job::match() {
                                   std::to_string(receives[r].end.rank) + " with tag " + std::to_string(task.tag) +
                                   " for it");
     } else {
-      const Task& other = task_of(receives[r].end);
-      if (task.amount != other.amount) {
+      const Task& other = trace_.of(receives[r].end);
+      if (other.amount < task.amount) {
         findings.add(other.line, "receives " + bytes(other.amount) + ", and line " + std::to_string(task.line) +
-                                     " sends " + bytes(task.amount));
+                                     " sends " + bytes(task.amount) + ": MPI would cut it off");
       }
       pairs.emplace_back(sends[s].end, receives[r].end);
     }
@@ -135,13 +154,13 @@ void Job::match() {
     r += received ? 1 : 0;
   }
   findings.raise();
-  put_in_order(pairs);
+  return pairs;
 }
 
-void Job::put_in_order(std::span<const std::pair<End, End>> pairs) {
-  const auto number = [&](const End& end) { return first_[static_cast<std::size_t>(end.rank)] + end.task; };
+void Job::put_in_order(std::span<const Pair> pairs) {
   std::vector<Before> befores;
   std::vector<double> lengths;
+  std::vector<double> messages;
   std::vector<int> lines;
   for (std::size_t rank = 0; rank < trace_.ranks.size(); ++rank) {
     const RankTrace& trace = trace_.ranks[rank];
@@ -150,6 +169,7 @@ void Job::put_in_order(std::span<const std::pair<End, End>> pairs) {
     }
     for (const Task& task : trace.tasks) {
       lengths.push_back(task.kind == Task::Kind::calc ? static_cast<double>(task.amount) : 0);
+      messages.push_back(task.kind == Task::Kind::send ? 1 : 0);
       lines.push_back(task.line);
     }
   }
@@ -174,20 +194,47 @@ void Job::put_in_order(std::span<const std::pair<End, End>> pairs) {
     findings.raise();
   }
   longest_path_ = Seconds{order.longest() * 1e-9};
-  for (const auto& [send, receive] : pairs) {
-    const std::uint64_t amount = trace_of(send.rank).tasks[send.task].amount;
-    Message message{.task = send.task,
-                    .peer = receive.rank,
-                    .size = Bytes{std::max<std::uint64_t>(amount, 1)},
-                    .content = Payload{number(send) + 1},
-                    .order = order.start_of(number(send)),
-                    .after = order.place_of(number(send))};
-    jobs_[static_cast<std::size_t>(send.rank)].sends.push_back(message);
-    message.task = receive.task;
-    message.peer = send.rank;
-    jobs_[static_cast<std::size_t>(receive.rank)].receives.push_back(message);
+  // A message is one more on the chain once its receive has ended, not only its send.
+  for (Before& before : befores) {
+    if (before.then_ends) before.first_ends = true;
   }
-  const auto key = [](const Message& message) { return std::tuple(message.peer, message.order, message.after); };
+  const Order chains(messages, befores);
+  std::vector<Planned> all;
+  for (const auto& [send, receive] : pairs) {
+    const std::size_t at = number(send);
+    all.push_back({.send = send,
+                   .receive = receive,
+                   .order = order.start_of(at),
+                   .after = order.place_of(at),
+                   .chain = static_cast<std::size_t>(chains.start_of(at))});
+  }
+  assign_lanes(trace_, all);
+  take(all);
+}
+
+void Job::take(std::span<const Planned> messages) {
+  for (const Planned& planned : messages) {
+    const Task& send = trace_.of(planned.send);
+    Message message{.task = planned.send.task,
+                    .peer = planned.receive.rank,
+                    .size = Bytes{std::max<std::uint64_t>(send.amount, 1)},
+                    .content = Payload{number(planned.send) + 1},
+                    .turn = {send.nic, trace_.of(planned.receive).nic},
+                    .lane = planned.lane,
+                    .window = planned.window,
+                    .place = static_cast<std::size_t>(&planned - messages.data()),
+                    .taken = planned.receive.task};
+    RankJob& sender = jobs_[static_cast<std::size_t>(planned.send.rank)];
+    if (planned.send.rank == planned.receive.rank) {
+      sender.own.push_back(message);
+      continue;
+    }
+    sender.sends.push_back(message);
+    message.task = planned.receive.task;
+    message.peer = planned.send.rank;
+    jobs_[static_cast<std::size_t>(planned.receive.rank)].receives.push_back(message);
+  }
+  const auto key = [](const Message& message) { return std::tuple(message.peer, message.lane, message.place); };
   for (RankJob& job : jobs_) {
     std::ranges::sort(job.sends, {}, key);
     std::ranges::sort(job.receives, {}, key);

@@ -6,10 +6,12 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "protocols/core/payload.hpp"
 #include "protocols/core/rank.hpp"
+#include "protocols/workloads/goal/lanes.hpp"
 #include "protocols/workloads/goal/trace.hpp"
 
 namespace twinlink::workloads::goal {
@@ -18,35 +20,42 @@ namespace twinlink::workloads::goal {
 struct Message {
   std::uint32_t task = 0;  ///< of this rank
   int peer = 0;
-  Bytes size{};         ///< as it travels: an empty one has a byte, as a library sends a header
-  Payload content{};    ///< told apart from all others of the job
-  double order = 0;     ///< of all messages to one peer: when its send begins where messages take no time, ns
-  std::size_t after{};  ///< among those that begin at the same time
+  Bytes size{};           ///< as it travels: an empty one has a byte, as a library sends a header
+  Payload content{};      ///< told apart from all others of the job
+  AdapterTurn turn{};     ///< the nics that the ends name
+  int lane = 0;           ///< of the pair's, 0 to kLanes-1
+  std::size_t window{};   ///< those of one lane with one number travel as one exchange
+  std::size_t place{};    ///< among all messages of the job, as they are sent
+  std::uint32_t taken{};  ///< of a rank's message to itself: the task that receives it
 };
 
 struct RankJob {
-  // Of each peer in turn the messages in the order in which both ends move them.
+  // Of each peer and lane in turn the messages in the order in which both ends move them.
   std::vector<Message> sends{};
   std::vector<Message> receives{};
-  std::vector<int> cpus{};  ///< different ones
+  std::vector<Message> own{};  ///< to itself
+  std::vector<int> cpus{};     ///< different ones
 
   [[nodiscard]] std::set<RankId> peers() const;
-  /// What the rank holds at once, bytes: of each peer and direction one message, the largest.
+  /// What the rank holds at once, bytes: of each lane and direction one window, the largest; twice for its own.
   [[nodiscard]] Bytes memory() const;
   [[nodiscard]] Bytes sent() const;
   /// Null: there is no message.
   [[nodiscard]] const Message* largest() const;
 };
 
-/// The messages of one peer, as sends and receives have them.
-std::vector<std::span<const Message>> by_peer(std::span<const Message> messages);
-/// The room of the largest of them, so that the next one begins at a multiple of a page's fraction.
+/// The messages of one peer and lane, as sends and receives have them; and of these, those that travel as one exchange.
+std::vector<std::span<const Message>> by_lane(std::span<const Message> messages);
+std::vector<std::span<const Message>> by_window(std::span<const Message> messages);
+/// What a message takes of a buffer, so that the next one begins at a multiple of a page's fraction.
+Bytes room_for(const Message& message);
+/// The same for the largest window.
 Bytes room_for(std::span<const Message> messages);
 
 class Job {
  public:
-  /// An InputError names the line of a message that nobody receives, a receive that nobody sends, ends whose sizes
-  /// differ, and tasks that wait for each other in a circle.
+  /// An InputError names the line of a message that nobody receives, a receive that nobody sends or that is too short,
+  /// and tasks that wait for each other in a circle.
   explicit Job(Trace trace);
 
   [[nodiscard]] const Trace& trace() const { return trace_; }
@@ -55,18 +64,26 @@ class Job {
   [[nodiscard]] const RankJob& of(int rank) const { return jobs_[static_cast<std::size_t>(rank)]; }
   /// The longest chain of calcs: what the job takes where messages take no time and no cpu is shared.
   [[nodiscard]] Seconds longest_path() const { return longest_path_; }
+  /// Receives from any rank or with any tag: what each takes has been planned.
+  [[nodiscard]] std::size_t planned() const { return planned_; }
+  /// Do messages name other nics than the first?
+  [[nodiscard]] bool has_nics() const { return has_nics_; }
   /// "FILE:LINE", for people.
   [[nodiscard]] std::string where(int rank, std::uint32_t task) const;
 
  private:
-  struct End;
-  void match();
-  void put_in_order(std::span<const std::pair<End, End>> pairs);
+  using Pair = std::pair<TaskId, TaskId>;  ///< a send and its recv
+  [[nodiscard]] std::size_t number(TaskId id) const { return first_[static_cast<std::size_t>(id.rank)] + id.task; }
+  [[nodiscard]] std::vector<Pair> match();
+  void put_in_order(std::span<const Pair> pairs);
+  void take(std::span<const Planned> messages);
 
   Trace trace_;
   std::vector<std::size_t> first_;  ///< task of each rank, counted over all
   std::vector<RankJob> jobs_;
   Seconds longest_path_{};
+  std::size_t planned_ = 0;
+  bool has_nics_ = false;
 };
 
 }  // namespace twinlink::workloads::goal

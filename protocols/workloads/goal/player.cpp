@@ -10,8 +10,8 @@
 namespace twinlink::workloads::goal {
 namespace {
 
-/// Protocols and additions have the first ones: kernels behind their copies would hold those up.
-constexpr int kFirstStream = 3;
+/// Of copies to itself. Protocols and additions have the first ones.
+constexpr Stream kOwn{3};
 
 /// What ends a round.
 class FailedRound : public Error {
@@ -37,7 +37,6 @@ class Player::Round {
         start_(rank_.now()),
         states_(trace_.tasks.size()) {
     for (const Need& need : trace_.needs) ++states_[need.what].needs;
-    for (int stream = kFirstStream; stream < kStreams; ++stream) free_streams_.push_back(Stream{stream});
     for (const Task& task : trace_.tasks) {
       if (task.kind == Task::Kind::calc) ++calcs_[task.cpu].left;
     }
@@ -52,6 +51,7 @@ class Player::Round {
     std::vector<std::function<void()>> works;
     for (const Line& line : player_.lines_)
       works.emplace_back([this, &line] { line.sends ? send(line) : receive(line); });
+    if (!player_.mine_.own.empty()) works.emplace_back([this] { copy_own(); });
     for (auto& [cpu, queue] : calcs_) works.emplace_back([this, &queue] { compute(queue); });
     Played played;
     try {
@@ -128,37 +128,77 @@ class Player::Round {
 
   // ---- works ------------------------------------------------------------------------------------------------------
 
-  void exchange(const Line& line, const Message& message, View view) {
-    const std::span<const View> one{&view, 1};
-    Outcome outcome = line.sends ? line.channel->exchange(one, {}) : line.channel->exchange({}, one);
-    if (outcome.ok()) return;
+  void exchange(const Line& line, std::span<const Message> window, std::span<const View> views) {
+    line.rank->turn_to(window.front().turn);
+    Outcome outcome = line.sends ? line.channel->exchange(views, {}) : line.channel->exchange({}, views);
+    if (!outcome.ok()) fail(window.front(), std::move(outcome));
+  }
+  [[noreturn]] void fail(const Message& message, Outcome outcome) const {
     outcome.reason = where(message.task) + ": with rank " + std::to_string(message.peer) + ": " + outcome.reason;
     throw FailedRound(std::move(outcome));
   }
+  static std::vector<View> views_of(std::span<const Message> window, const View& room) {
+    std::vector<View> views;
+    Bytes at{};
+    for (const Message& message : window) {
+      views.push_back(room.slice(at, message.size));
+      at += room_for(message);
+    }
+    return views;
+  }
+  /// All of a window are ready at once.
+  void await_ready(std::span<const Message> window) {
+    rank_.wait_until([&] {
+      return std::ranges::all_of(window, [&](const Message& message) { return states_[message.task].ready; });
+    });
+  }
 
   void send(const Line& line) {
-    for (const Message& message : line.messages) {
-      rank_.wait_until([&] { return states_[message.task].ready; });
-      const View view = line.room.slice(Bytes{}, message.size);
-      if (check_) rank_.fill(view, message.content);
+    for (const auto& window : by_window(line.messages)) {
+      await_ready(window);
+      const std::vector<View> views = views_of(window, line.room);
+      for (std::size_t i = 0; check_ && i < views.size(); ++i) rank_.fill(views[i], window[i].content);
       busy(1);
-      begin_now(message.task);
-      exchange(line, message, view);
+      for (const Message& message : window) begin_now(message.task);
+      exchange(line, window, views);
       busy(-1);
-      end_now(message.task);
+      for (const Message& message : window) end_now(message.task);
     }
   }
 
   /// Memory for it is there from the beginning, so that nobody who sends waits for a recv. Its end waits for both.
   void receive(const Line& line) {
-    for (const Message& message : line.messages) {
-      const View view = line.room.slice(Bytes{}, message.size);
-      if (check_) rank_.fill(view, kSentinel);
-      exchange(line, message, view);
-      if (check_) compare(message, view);
+    for (const auto& window : by_window(line.messages)) {
+      const std::vector<View> views = views_of(window, line.room);
+      for (std::size_t i = 0; check_ && i < views.size(); ++i) rank_.fill(views[i], kSentinel);
+      exchange(line, window, views);
+      for (std::size_t i = 0; check_ && i < views.size(); ++i) compare(window[i], views[i]);
       busy(0);
-      states_[message.task].arrived = true;
-      if (states_[message.task].begun) end_now(message.task);
+      for (const Message& message : window) arrive(message.task);
+    }
+  }
+  void arrive(std::uint32_t task) {
+    states_[task].arrived = true;
+    if (states_[task].begun) end_now(task);
+  }
+
+  /// Messages of a rank to itself are copies, one after the other.
+  void copy_own() {
+    for (const Message& message : player_.mine_.own) {
+      await_ready({&message, 1});
+      const View from = player_.own_from_.slice(Bytes{}, message.size);
+      const View to = player_.own_to_.slice(Bytes{}, message.size);
+      if (check_) rank_.fill(from, message.content);
+      if (check_) rank_.fill(to, kSentinel);
+      busy(1);
+      begin_now(message.task);
+      rank_.step("copy to itself");
+      const Status status = wait(rank_, rank_.copy(to, from, kOwn, Engine::dma), rank_.now() + timeout_);
+      if (status != Status::delivered) fail(message, {status, std::string(to_string(status))});
+      if (check_) compare(message, to);
+      busy(-1);
+      end_now(message.task);
+      arrive(message.taken);
     }
   }
 
@@ -173,25 +213,21 @@ class Player::Round {
       rank_.wait_until([&] { return !queue.ready.empty(); });
       const std::uint32_t task = queue.ready.front();
       queue.ready.pop_front();
-      run_kernel(task);
+      run_calc(task);
       end_now(task);
     }
   }
 
-  void run_kernel(std::uint32_t task) {
+  void run_calc(std::uint32_t task) {
     const std::uint64_t nanoseconds = trace_.tasks[task].amount;
     if (nanoseconds == 0) return begin_now(task);  // traces join others by it
-    rank_.wait_until([&] { return !free_streams_.empty(); });
-    const Stream stream = free_streams_.front();
-    free_streams_.pop_front();
     busy(1);
     begin_now(task);
     const Seconds duration{static_cast<double>(nanoseconds) * 1e-9};
     rank_.step("calc");
-    const Status status = wait(rank_, rank_.compute(duration, stream), rank_.now() + duration + timeout_);
-    if (status != Status::delivered) throw FailedRound({status, where(task) + ": on its own device"});
+    const Status status = wait(rank_, rank_.compute(duration, kOnHost), rank_.now() + duration + timeout_);
+    if (status != Status::delivered) throw FailedRound({status, where(task) + ": on its own host"});
     busy(-1);
-    free_streams_.push_back(stream);
   }
 
   Player& player_;
@@ -203,17 +239,15 @@ class Player::Round {
   std::vector<State> states_;
   std::deque<std::uint32_t> ready_{};
   std::map<int, Queue> calcs_{};  ///< by cpu
-  std::deque<Stream> free_streams_{};
   std::string fault_{};
   Seconds ended_{start_};
-  int busy_ = 0;  ///< kernels and sends under way
+  int busy_ = 0;  ///< calcs and sends under way
   Seconds last_{};
   Seconds waited_{};
 };
 
 Player::Player(ConcurrentRank& rank, const Ways& ways, const Job& job)
     : rank_(rank),
-      second_(rank),
       job_(job),
       mine_(job.of(rank.id().value)),
       after_end_(job.trace_of(rank.id().value).tasks.size()),
@@ -225,16 +259,16 @@ Player::Player(ConcurrentRank& rank, const Ways& ways, const Job& job)
   buffer_ = rank.allocate(ways.within->message_memory(), mine_.memory(), Locality::near);
   add_lines(mine_.sends, true);
   add_lines(mine_.receives, false);
+  Bytes own{};
+  for (const Message& message : mine_.own) own = std::max(own, room_for(message));
+  own_from_ = take_room(own);
+  own_to_ = take_room(own);
   std::vector<std::function<void()>> works;
   for (Line& line : lines_) {
-    works.emplace_back([this, &ways, &line] {
-      const RankId peer{line.messages.front().peer};
-      // Both ends give the second channel to messages to the lower rank.
-      const bool is_second = line.sends == (peer < rank_.id());
-      line.channel = open_channel(is_second ? static_cast<Rank&>(second_) : rank_, ways, peer);
-    });
+    works.emplace_back(
+        [&ways, &line] { line.channel = open_channel(*line.rank, ways, RankId{line.messages.front().peer}); });
   }
-  rank.run(works);
+  if (!works.empty()) rank.run(works);
 }
 
 Player::~Player() {
@@ -247,12 +281,20 @@ Player::~Player() {
   }
 }
 
+/// Both ends give messages to the lower rank the channels behind those of the other direction.
 void Player::add_lines(std::span<const Message> messages, bool sends) {
-  for (const auto& of_peer : by_peer(messages)) {
-    const Bytes room = room_for(of_peer);
-    lines_.push_back({of_peer, sends, View(buffer_, used_, room)});
-    used_ += room;
+  static_assert(2 * kLanes <= kChannels);
+  for (const auto& of_lane : by_lane(messages)) {
+    const bool to_lower = sends == (RankId{of_lane.front().peer} < rank_.id());
+    const int number = of_lane.front().lane + (to_lower ? kLanes : 0);
+    lines_.push_back({of_lane, sends, take_room(room_for(of_lane)), std::make_unique<NumberedChannel>(rank_, number)});
   }
+}
+
+View Player::take_room(Bytes room) {
+  const View view(buffer_, used_, room);
+  used_ += room;
+  return view;
 }
 
 Played Player::play(bool check, Seconds timeout) { return Round(*this, check, timeout).play(); }

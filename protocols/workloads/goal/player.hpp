@@ -10,7 +10,7 @@
 
 #include "protocols/workloads/connections.hpp"
 #include "protocols/workloads/goal/job.hpp"
-#include "protocols/workloads/second_channel.hpp"
+#include "protocols/workloads/numbered_channel.hpp"
 
 namespace twinlink::workloads::goal {
 
@@ -22,7 +22,8 @@ struct Played {
   Seconds waited{};     ///< until then, while it neither computed nor sent
 };
 
-/// Opens a channel for each peer and direction: what one sends must not wait for what the other one does.
+/// Opens a channel for each lane of a peer and direction: what one sends must not wait for what the other one does, nor
+/// for what it need not wait for itself.
 class Player {
  public:
   /// Every rank of the job makes one. `job` must outlive it.
@@ -40,23 +41,26 @@ class Player {
   void close() { lines_.clear(); }
 
  private:
-  /// A direction to or from one peer.
+  /// A lane to or from one peer.
   struct Line {
     std::span<const Message> messages;
     bool sends;
     View room;
+    std::unique_ptr<NumberedChannel> rank{};
     std::unique_ptr<Channel> channel{};
   };
   class Round;
 
   void add_lines(std::span<const Message> messages, bool sends);
+  View take_room(Bytes room);
 
   ConcurrentRank& rank_;
-  SecondChannel second_;
   const Job& job_;
   const RankJob& mine_;
   Buffer buffer_{};
   Bytes used_{};
+  View own_from_{};  ///< of messages to itself
+  View own_to_{};
   std::vector<Line> lines_{};
   /// Of each task those that wait for its end and for its beginning.
   std::vector<std::vector<std::uint32_t>> after_end_;

@@ -129,7 +129,6 @@ class Reader {
   }
 
   std::uint64_t number(const std::string& what, std::uint64_t most) {
-    if (is("-")) throw Mistake{token_.line, what + " is not said: any source and any tag cannot be planned"};
     if (token_.kind != Token::Kind::number) expected(what + ", a whole number");
     std::uint64_t value = 0;
     const char* const end = token_.text.data() + token_.text.size();
@@ -139,6 +138,14 @@ class Reader {
     }
     advance();
     return value;
+  }
+
+  /// "-1", where a recv takes any.
+  bool accept_any(const Task& task) {
+    if (task.kind != Task::Kind::receive || !accept("-")) return false;
+    if (token_.text != "1") expected("'-1'");
+    advance();
+    return true;
   }
 
   void read_line() {
@@ -225,13 +232,13 @@ class Reader {
     task.amount = number("the size", kLargestMessage.count());
     expect("b");
     expect(kind == Task::Kind::send ? "to" : "from");
-    const std::uint64_t peer = number("the peer's rank", std::numeric_limits<std::uint32_t>::max());
+    const bool any = accept_any(task);
+    const std::uint64_t peer = any ? 0 : number("the peer's rank", std::numeric_limits<std::uint32_t>::max());
     read_rest(task, true);
     if (peer >= trace_.ranks.size()) {
       throw Mistake{line, "there is no rank " + std::to_string(peer) + " of " + std::to_string(trace_.ranks.size())};
     }
-    if (peer == *rank_) throw Mistake{line, "rank " + std::to_string(peer) + " has itself for a peer"};
-    task.peer = static_cast<int>(peer);
+    task.peer = any ? kAnyRank : static_cast<int>(peer);
     add(task, label);
   }
 
@@ -242,7 +249,7 @@ class Reader {
     add(task, label);
   }
 
-  /// Each at most once. The platform says which adapter is next to a GPU, so that the number of the nic has no effect.
+  /// Each at most once.
   void read_rest(Task& task, bool may_have_tag) {
     bool tag = !may_have_tag;
     bool cpu = false;
@@ -250,13 +257,13 @@ class Reader {
     while (true) {
       if (!tag && accept("tag")) {
         tag = true;
-        task.tag = static_cast<std::uint32_t>(number("the tag", kMostTag));
+        task.tag = accept_any(task) ? kAnyTag : number("the tag", kMostTag);
       } else if (!cpu && accept("cpu")) {
         cpu = true;
         task.cpu = static_cast<int>(number("the cpu", kMostCpu));
       } else if (!nic && accept("nic")) {
         nic = true;
-        number("the nic", kMostCpu);
+        task.nic = static_cast<int>(number("the nic", kMostCpu));
       } else {
         return expect_line_end(may_have_tag ? "tag, cpu, nic or " : "cpu or ");
       }

@@ -24,8 +24,10 @@ namespace twinlink::workloads::goal {
 
 inline constexpr std::uint64_t kMostRanks = 65'536;
 inline constexpr Bytes kLargestMessage = 1_TiB;
-inline constexpr std::uint64_t kLongestCalc = 1'000'000'000'000'000;  ///< ns: eleven days
-inline constexpr std::uint64_t kMostTag = std::numeric_limits<std::uint32_t>::max();
+inline constexpr std::uint64_t kLongestCalc = 1'000'000'000'000'000;                 ///< ns: eleven days
+inline constexpr std::uint64_t kAnyTag = std::numeric_limits<std::uint64_t>::max();  ///< of a recv that takes each
+inline constexpr std::uint64_t kMostTag = kAnyTag - 1;
+inline constexpr int kAnyRank = -1;  ///< the peer of a recv that takes from each
 inline constexpr std::uint64_t kMostCpu = 65'535;
 
 struct Task {
@@ -33,9 +35,16 @@ struct Task {
   Kind kind = Kind::calc;
   int peer = 0;              ///< of a message
   std::uint64_t amount = 0;  ///< bytes of a message, nanoseconds of a calc
-  std::uint32_t tag = 0;
+  std::uint64_t tag = 0;
   int cpu = 0;
+  int nic = 0;
   int line = 0;
+};
+
+/// A task of one of the ranks.
+struct TaskId {
+  int rank = 0;
+  std::uint32_t task = 0;
 };
 
 /// Task `what` of a rank begins when task `on` of that rank has ended, or with `at_start` when it has begun.
@@ -55,6 +64,8 @@ struct Trace {
   std::string file{};
   int line = 0;  ///< of the number of ranks
   std::vector<RankTrace> ranks{};
+
+  [[nodiscard]] const Task& of(TaskId id) const { return ranks[static_cast<std::size_t>(id.rank)].tasks[id.task]; }
 };
 
 /// What is wrong with a file, line by line: the first few, and how many more.

@@ -92,7 +92,7 @@ Op ExploreRank::compute(Seconds duration, Stream stream) {
   require_compute(duration, stream);
   return outside([&] {
     const View nothing(machine_.allocate(id_, Memory::device, Bytes{}));
-    return machine_.start_copy(id_, nothing, nothing, {}, stream);
+    return machine_.start_copy(id_, nothing, nothing, {}, stream == kOnHost ? Stream{kStreams - 1} : stream);
   });
 }
 

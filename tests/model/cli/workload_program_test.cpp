@@ -61,6 +61,20 @@ TEST(WorkloadProgram, WithoutAProtocolTheShortestWaysAreTaken) {
   }
 }
 
+/// Nothing is wrong with a job whose second rank waits long for the first.
+TEST(WorkloadProgram, PlaysAJobThatTakesLongerThanAnybodyWouldWait) {
+  const std::string file = ::testing::TempDir() + "twinlink-long.json";
+  const std::string trace =
+      trace_file("long.goal",
+                 "num_ranks 2\nrank 0 {\na: calc 40000000000\nb: send 8b to 1 tag 7030012001\nb requires a\n}\n"
+                 "rank 1 {\nrecv 8b from -1 tag -1\n}\n");
+  const Ended ended = workload(trace + " -p host --json " + file);
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_THAT(ended.text, HasSubstr("# 1 receives take any message"));
+  const auto time_us = bench::read_json_file(file).at("points").at(0).at("time_us").get<double>();
+  EXPECT_NEAR(time_us, 40e6, 100);
+}
+
 TEST(WorkloadProgram, RefusesWhatATraceSaysItself) {
   const std::string trace = "tests/data/two_ranks.goal -p host ";
   const auto refused = [](const Ended& ended, const std::string& why) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/engine/simulation.hpp"
-#include "protocols/core/tags.hpp"
+#include "protocols/bench/measure/collectives.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/workloads/goal/player.hpp"
 #include "tests/model/engine/one_message.hpp"
@@ -18,36 +18,38 @@ using namespace testing;  // NOLINT: the sample platform's numbers
 using workloads::goal::Job;
 using workloads::goal::Played;
 
-void meet_neighbour(Rank& rank) {
-  const RankId peer{1 - rank.id().value};
-  ControlMessage message;
-  finish(rank, rank.send_control(peer, tags::kFirstFree, message), kLong);
-  finish(rank, rank.recv_control(peer, tags::kFirstFree, message), kLong);
+void meet_all(MeasuredRank& rank) { bench::meet_all(rank, bench::Patience::of_turn(kLong)); }
+
+/// All ranks go on at one moment, the next of those that are so far apart.
+void begin_together(MeasuredRank& rank, int round) {
+  meet_all(rank);
+  const Seconds begin = Seconds{0.1} * (round + 1);
+  wait(rank, rank.compute(begin - rank.now(), kOnHost), kLong);
 }
 
-/// The second time through a job of two ranks: connections are made and memory is known. Once per process.
-std::vector<Played> second_round(const std::string& text, const std::string& protocol,
-                                 const std::vector<Place>& places) {
+/// The second time through a job of two or three ranks: connections are made and memory is known. Once per process.
+std::vector<Played> second_round(const std::string& text, const std::string& protocol, const std::vector<Place>& places,
+                                 const Platform& platform = sample_platform()) {
   const Job job(workloads::goal::read_trace(text, "a.goal"));
-  std::vector<Played> all(2);
+  std::vector<Played> all(places.size());
   const Protocol& used = find_protocol(protocol);
-  simulate(sample_platform(), places, [&](MeasuredRank& inner) {
+  simulate(platform, places, [&](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     workloads::goal::Player player(rank, {&used, &used, used.defaults(), used.defaults()}, job);
     for (int round = 0; round < 2; ++round) {
-      meet_neighbour(rank);
+      begin_together(rank, round);
       all[static_cast<std::size_t>(rank.id().value)] = player.play(false, kLong);
     }
-    meet_neighbour(rank);
+    meet_all(rank);
     player.close();
-    meet_neighbour(rank);
+    meet_all(rank);
   });
   return all;
 }
 
-/// A kernel's start, and what it computes.
-constexpr Seconds kernel(double microseconds) { return kOverhead + Seconds{microseconds * 1e-6}; }
-/// A host message beyond the eager limit.
+/// What the text says, and nothing beside it.
+constexpr Seconds calc(double microseconds) { return Seconds{microseconds * 1e-6}; }
+/// A host message.
 Seconds host_message(Bytes size) { return kHost + kLatency + size / kWire; }
 
 TEST(GoalForms, AChainIsTheSumOfItsParts) {
@@ -55,19 +57,19 @@ TEST(GoalForms, AChainIsTheSumOfItsParts) {
       "num_ranks 2\nrank 0 {\na: calc 100000\nb: send 1048576b to 1\nb requires a\nc: recv 524288b from 1\n}\n"
       "rank 1 {\na: recv 1048576b from 0\nb: calc 50000\nb requires a\nc: send 524288b to 0\nc requires b\n}\n",
       "host", {kLoneGpu, kOtherNode});
-  const Seconds there = kernel(100) + host_message(1_MiB);
-  expect_near(all[0].ended, there + kernel(50) + host_message(512_KiB));
+  const Seconds there = calc(100) + host_message(1_MiB);
+  expect_near(all[0].ended, there + calc(50) + host_message(512_KiB));
   // Rank 1 waits for the first message, and rank 0 from the end of its send to the answer.
   expect_near(all[1].waited, there);
-  expect_near(all[0].waited, kernel(50) + host_message(512_KiB));
+  expect_near(all[0].waited, calc(50) + host_message(512_KiB));
 }
 
 TEST(GoalForms, DifferentCpusRunSideBySideAndOneInTurn) {
   const std::vector<Played> all = second_round(
       "num_ranks 2\nrank 0 {\ncalc 100000 cpu 0\ncalc 70000 cpu 1\n}\nrank 1 {\ncalc 100000\ncalc 70000\n}\n", "host",
       {kLoneGpu, kOtherNode});
-  expect_near(all[0].ended, kernel(100));
-  expect_near(all[1].ended, kernel(100) + kernel(70));
+  expect_near(all[0].ended, calc(100));
+  expect_near(all[1].ended, calc(100) + calc(70));
   expect_near(all[0].waited, Seconds{});
 }
 
@@ -76,8 +78,8 @@ TEST(GoalForms, RequiresWaitsForTheEndAndIRequiresForTheStart) {
       "num_ranks 2\nrank 0 {\na: calc 100000\nb: calc 70000 cpu 1\nb irequires a\n}\n"
       "rank 1 {\na: calc 100000\nb: calc 70000 cpu 1\nb requires a\nc: calc 0 cpu 2\nc requires b\n}\n",
       "host", {kLoneGpu, kOtherNode});
-  expect_near(all[0].ended, kernel(100));
-  expect_near(all[1].ended, kernel(100) + kernel(70));
+  expect_near(all[0].ended, calc(100));
+  expect_near(all[1].ended, calc(100) + calc(70));
 }
 
 /// Memory is there for it before anybody asks.
@@ -86,8 +88,8 @@ TEST(GoalForms, ALateReceiverHoldsNoSenderUp) {
       "num_ranks 2\nrank 0 {\na: send 1048576b to 1\nb: calc 10000\nb requires a\n}\n"
       "rank 1 {\na: calc 9000000\nb: recv 1048576b from 0\nb requires a\n}\n",
       "host", {kLoneGpu, kOtherNode});
-  expect_near(all[0].ended, host_message(1_MiB) + kernel(10));
-  expect_near(all[1].ended, kernel(9000));
+  expect_near(all[0].ended, host_message(1_MiB) + calc(10));
+  expect_near(all[1].ended, calc(9000));
 }
 
 TEST(GoalForms, MessagesBothWaysDoNotWaitForEachOther) {
@@ -95,8 +97,111 @@ TEST(GoalForms, MessagesBothWaysDoNotWaitForEachOther) {
       "num_ranks 2\nrank 0 {\nsend 1048576b to 1\nrecv 1048576b from 1\n}\n"
       "rank 1 {\na: calc 1000000\nb: send 1048576b to 0\nb requires a\nrecv 1048576b from 0\n}\n",
       "host", {kLoneGpu, kOtherNode});
-  expect_near(all[0].ended, kernel(1000) + host_message(1_MiB));
-  expect_near(all[0].waited, kernel(1000));
+  expect_near(all[0].ended, calc(1000) + host_message(1_MiB));
+  expect_near(all[0].waited, calc(1000));
+}
+
+std::string rank_text(int rank, const std::string& tasks) {
+  return "rank " + std::to_string(rank) + " {\n" + tasks + "}\n";
+}
+
+/// The sends of one moment are a window: the CPU posts one after the other, and their latencies overlap.
+TEST(GoalForms, SendsOfOneMomentAreAWindow) {
+  constexpr int kMessages = 50;
+  std::string sends;
+  std::string receives;
+  for (int i = 0; i < kMessages; ++i) {
+    sends += "send 8b to 1 tag " + std::to_string(i) + "\n";
+    receives += "recv 8b from 0 tag " + std::to_string(i) + "\n";
+  }
+  const std::vector<Played> all =
+      second_round("num_ranks 2\n" + rank_text(0, sends) + rank_text(1, receives), "host", {kLoneGpu, kOtherNode});
+  expect_near(all[0].ended, kHost * kMessages + kLatency + 8_B / kWire);
+  expect_near(all[1].ended, all[0].ended);
+}
+
+/// Neither waits for the other: the second leaves when its calc is over, while the first is on its way. The CPU posts
+/// the first before it computes.
+TEST(GoalForms, SendsThatDoNotWaitForEachOtherOverlap) {
+  const std::vector<Played> all = second_round(
+      "num_ranks 2\n" + rank_text(0, "send 8b to 1 tag 1\nc: calc 2000\ns: send 8b to 1 tag 2\ns requires c\n") +
+          rank_text(1, "recv 8b from 0 tag 1\nrecv 8b from 0 tag 2\n"),
+      "host", {kLoneGpu, kOtherNode});
+  expect_near(all[0].ended, kHost + calc(2) + host_message(8_B));
+}
+
+TEST(GoalForms, ASendThatRequiresAnotherWaitsForIt) {
+  const std::vector<Played> all =
+      second_round("num_ranks 2\n" + rank_text(0, "a: send 8b to 1 tag 1\nb: send 8b to 1 tag 2\nb requires a\n") +
+                       rank_text(1, "recv 8b from 0 tag 1\nrecv 8b from 0 tag 2\n"),
+                   "host", {kLoneGpu, kOtherNode});
+  expect_near(all[1].ended, host_message(8_B) * 2);
+}
+
+/// Two large messages at once on nodes with two adapters, the second with `nic`.
+Seconds over_two_adapters(const std::string& nic, Bytes size) {
+  Platform platform = sample_platform();
+  platform.node.nics.push_back({.name = "nic1"});
+  Link link = platform.node.links.back();
+  link.name = "nic1-hub1";
+  link.from = "nic1";
+  link.to = "hub1";
+  platform.node.links.push_back(link);
+  const std::string bytes = std::to_string(size.count());
+  const std::vector<Played> all = second_round(
+      "num_ranks 2\n" + rank_text(0, "send " + bytes + "b to 1 tag 0\nsend " + bytes + "b to 1 tag 1" + nic + "\n") +
+          rank_text(1, "recv " + bytes + "b from 0 tag 0\nrecv " + bytes + "b from 0 tag 1" + nic + "\n"),
+      "host", {kLoneGpu, kOtherNode}, platform);
+  return all[1].ended;
+}
+
+TEST(GoalForms, WithoutANicMessagesShareTheAdapterOfTheGpu) {
+  expect_near(over_two_adapters("", 4_MiB), kHost + kLatency + 4_MiB / kWire * 2);
+}
+
+TEST(GoalForms, TheNumberOfTheNicIsAnAdapterOfTheNode) {
+  expect_near(over_two_adapters(" nic 1", 4_MiB), kHost * 2 + kLatency + 4_MiB / kWire);
+}
+
+TEST(GoalForms, AMessageToItselfIsACopy) {
+  constexpr Rate kHostCopy{8e9};
+  const std::vector<Played> all = second_round(
+      "num_ranks 2\n" + rank_text(0, "s: send 1048576b to 0\nr: recv 1048576b from 0\n") + rank_text(1, "calc 10\n"),
+      "host", {kLoneGpu, kOtherNode});
+  expect_near(all[0].ended, kOverhead + 1_MiB / kHostCopy);
+}
+
+TEST(GoalForms, AReceiveMayBeLongerThanItsMessage) {
+  const std::vector<Played> all =
+      second_round("num_ranks 2\n" + rank_text(0, "send 100b to 1\n") + rank_text(1, "recv 1048576b from 0\n"), "host",
+                   {kLoneGpu, kOtherNode});
+  expect_near(all[1].ended, host_message(100_B));
+}
+
+/// Whose message comes first is what a receive of any source takes.
+TEST(GoalForms, AReceiveOfAnySourceTakesTheFirstMessage) {
+  const std::vector<Played> all =
+      second_round("num_ranks 3\n" +
+                       rank_text(0,
+                                 "a: recv 8b from -1 tag 5\nb: calc 100000\nb requires a\nc: recv 8b from -1 tag -1\n"
+                                 "c requires b\n") +
+                       rank_text(1, "c: calc 50000\ns: send 8b to 0 tag 5\ns requires c\n") +
+                       rank_text(2, "c: calc 20000\ns: send 8b to 0 tag 5\ns requires c\n"),
+                   "host", {kLoneGpu, kOtherNode, {2, 0, {}}});
+  expect_near(all[0].ended, calc(20) + host_message(8_B) + calc(100));
+}
+
+/// LogGOPS: o of the sender, L, s G, and then o of the receiver, which lies behind the arrival: a library takes a
+/// message in when it is there. Two messages, the second after the first.
+TEST(GoalForms, TheReceiversOverheadLiesBehindTheArrival) {
+  constexpr Seconds kReceiver = 1.5_us;
+  Platform platform = sample_platform();
+  platform.network->completion = {.value = Piecewise({{Bytes{}, kReceiver}}), .source = {Quality::assumed, "o"}};
+  const std::vector<Played> all = second_round(
+      "num_ranks 3\n" + rank_text(0, "recv 1024b from 1\n") +
+          rank_text(1, "b: recv 1024b from 2\nc: send 1024b to 0\nc requires b\n") + rank_text(2, "send 1024b to 1\n"),
+      "host", {kLoneGpu, kOtherNode, {2, 0, {}}}, platform);
+  expect_near(all[0].ended, (host_message(1_KiB) + kReceiver) * 2);
 }
 
 }  // namespace

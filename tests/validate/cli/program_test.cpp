@@ -351,7 +351,7 @@ TEST_F(Program, CompareIsToldWhatAnotherToolsFileLacks) {
   probes.findings.lines[0].name = "copy pinned-to-device near";
   probes.findings.lines[0].peer.clear();
   write("s.json", probes);
-  EXPECT_THAT(run("compare nv.json s.json").err, HasSubstr("say it with --size"));
+  EXPECT_THAT(run("compare nv.json s.json").out, HasSubstr("512M, unless its --bufferSize was given"));
   const auto ended = run("compare nv.json s.json --size 512M");
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("copy pinned-to-device near"));
@@ -408,7 +408,7 @@ TEST_F(Program, BadImportsEndWithTwoAndWriteNothing) {
   expect_refused("notes.txt", "neither the text of an OSU micro-benchmark");
   expect_refused("own.json", "neither the text of an OSU micro-benchmark");
   expect_refused("missing.txt", "missing.txt: error: cannot be read");
-  expect_refused("osu.txt --from nvbandwidth", "is no JSON, as nvbandwidth writes it");
+  expect_refused("osu.txt --from nvbandwidth", "holds nothing that can be imported: no test");
   expect_refused("newer.json --from osu", "is JSON; osu writes text");
   expect_refused("newer.json --from nvbandwidth --size 1M", "'nvbandwidth' is missing");
   expect_refused("osu.txt --from imb", "unknown tool 'imb' (there are: osu nvbandwidth nccl-tests)");

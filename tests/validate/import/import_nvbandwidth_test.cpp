@@ -129,9 +129,15 @@ TEST(ImportNvbandwidth, NumbersAreReadAsTexts) {
   EXPECT_THAT(lines(imported_probes(content), "copy pinned-to-device near"), ElementsAre("0/0  55.25", "0/1  55.5"));
 }
 
-TEST(ImportNvbandwidth, TheSizeMustBeTold) {
-  EXPECT_THAT(refusal_of_probes(test::nvbandwidth_08(), {}),
-              AllOf(HasSubstr("nv.json"), HasSubstr("--size"), HasSubstr("512M")));
+TEST(ImportNvbandwidth, TheSizeIsTheToolsOwnWhereNobodyTellsIt) {
+  const auto probes = imported_probes(test::nvbandwidth_08(), {});
+  EXPECT_EQ(probes.findings.lines.at(0).size, kSize);
+  EXPECT_EQ(probes.environment->at("origin").at("bytes"), "nvbandwidth's default");
+  EXPECT_THAT(probes.findings.notes,
+              Contains(AllOf(HasSubstr("does not tell"), HasSubstr("512M"), HasSubstr("--size"))));
+}
+
+TEST(ImportNvbandwidth, HasNoCurves) {
   EXPECT_THAT(refusal_of_probes(test::nvbandwidth_08(), {.protocol = "cuda-ipc", .size = kSize}),
               HasSubstr("holds primitives"));
   EXPECT_THAT(refusal_of_probes(test::nvbandwidth_08(), {.window = 1, .size = kSize}), HasSubstr("holds primitives"));
@@ -183,6 +189,83 @@ TEST(ImportNvbandwidth, AFileWithoutAResultSaysWhy) {
       {{"name", "host_to_device_memcpy_ce"}, {"status", "Error"}, {"error", "bad copy"}}};
   EXPECT_THAT(refusal_of_probes(content), AllOf(HasSubstr("holds nothing that can be imported: some_new_test left out"),
                                                 HasSubstr("Error: bad copy")));
+}
+
+// ---- the text ---------------------------------------------------------------------------------------------------
+
+constexpr const char* kNvbandwidthText = R"(nvbandwidth Version: v0.9
+Built from Git version: v0.9
+
+CUDA Runtime Version: 13000
+Driver Version: 580.1
+
+Device 0: NVIDIA Sample (00000000:01:00)
+Device 1: NVIDIA Sample (00000000:02:00)
+
+Running host_to_device_memcpy_ce.
+memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)
+           0         1
+ 0     55.25     55.50
+
+SUM host_to_device_memcpy_ce 110.75
+
+Running device_to_device_memcpy_read_ce.
+memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)
+           0         1
+ 0       N/A    400.00
+ 1    200.00       N/A
+
+SUM device_to_device_memcpy_read_ce 600.00
+
+Running device_to_device_latency_sm.
+Device to Device Latency SM GPU(row) <-> GPU(column) (ns)
+           0         1
+ 0       N/A    700.00
+ 1    700.00       N/A
+
+Running host_device_latency_sm.
+Waived: 
+NOTE: The reported results may not reflect the full capabilities of the platform.
+)";
+
+bench::ProbeFile probes_of_text(const std::string& text) {
+  return std::get<bench::ProbeFile>(import_content(Tool::nvbandwidth, text, "nv.txt", {.size = kSize}));
+}
+
+TEST(ImportNvbandwidthText, SaysWhatTheJsonSays) {
+  const auto probes = probes_of_text(kNvbandwidthText);
+  EXPECT_EQ(recognise(Content(std::string(kNvbandwidthText))), Tool::nvbandwidth);
+  EXPECT_EQ(probes.program, "nvbandwidth v0.9");
+  EXPECT_THAT(lines(probes, "copy pinned-to-device near"), ElementsAre("0/0  55.25", "0/1  55.5"));
+  EXPECT_THAT(lines(probes, "peer copy read direct"), ElementsAre("0/0 0/1 400.0", "0/1 0/0 200.0"));
+  const auto origin = probes.environment->at("origin");
+  EXPECT_EQ(origin.at("GPU Device list").size(), 2U);
+  EXPECT_EQ(origin.at("Driver Version"), "580.1");
+  EXPECT_THAT(probes.findings.notes, Contains("device_to_device_latency_sm left out: no probe measures this"));
+}
+
+TEST(ImportNvbandwidthText, OldReleasesHaveNoughtBetweenAGpuAndItself) {
+  EXPECT_THAT(lines(probes_of_text("Running device_to_device_memcpy_write_ce.\nmemcpy CE GPU(row) <- GPU(column) "
+                                   "bandwidth (GB/s)\n  0 1\n0 0.00 276.25\n1 276.50 0.00\n"),
+                    "peer copy write direct"),
+              ElementsAre("0/0 0/1 276.25", "0/1 0/0 276.5"));
+}
+
+TEST(ImportNvbandwidthText, WhatIsCutOffIsRefusedByItsLine) {
+  const auto refusal = [](const std::string& text) -> std::string {
+    try {
+      std::ignore = probes_of_text(text);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "nothing was refused";
+  };
+  const std::string begin =
+      "Running device_to_device_memcpy_read_ce.\nmemcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n   0   1\n";
+  EXPECT_EQ(refusal(begin + "0 N/A 400.00\n1 200.00\n"),
+            "nv.txt:5: error: a row of 1 values, where there are 2 columns: is it cut off?");
+  EXPECT_THAT(refusal(begin + "0 N/A 400.00\n"), HasSubstr("has 1 rows of 2 columns: it must be square"));
+  EXPECT_EQ(refusal(begin + "0 N/A 400.00\n2 200.00 N/A\n"), "nv.txt:5: error: row 1 of the matrix is called '2'");
 }
 
 }  // namespace

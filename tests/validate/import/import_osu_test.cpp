@@ -155,8 +155,8 @@ TEST(ImportOsu, ATruncatedFileIsRefused) {
 }
 
 TEST(ImportOsu, UnknownTestsAndUnitsAreRefused) {
-  EXPECT_THAT(refusal_of_osu("# OSU MPI-CUDA Allreduce Latency Test v7.0\n"),
-              AllOf(HasSubstr("osu.txt:1: error: unknown test 'MPI-CUDA Allreduce Latency'"),
+  EXPECT_THAT(refusal_of_osu("# OSU MPI-CUDA Non-blocking Allreduce Latency Test v7.0\n"),
+              AllOf(HasSubstr("osu.txt:1: error: unknown test 'MPI-CUDA Non-blocking Allreduce Latency'"),
                     HasSubstr("Bi-Directional Bandwidth")));
   EXPECT_THAT(refusal_of_osu("# OSU MPI_Put Bandwidth Test v5.3\n"), HasSubstr("unknown test 'MPI_Put Bandwidth'"));
   EXPECT_THAT(refusal_of_osu("# OSU OpenSHMEM Latency Test v7.3\n"), HasSubstr("unknown test"));
@@ -304,6 +304,78 @@ TEST_P(OwnOsuForm, ComesBackAsTheSameCurveWithinThePrintedDigits) {
 INSTANTIATE_TEST_SUITE_P(Patterns, OwnOsuForm,
                          ::testing::Values(Pattern::pingpong, Pattern::bandwidth, Pattern::bidirectional),
                          [](const auto& pattern) { return std::string(to_string(pattern.param)); });
+
+// ---- what launchers write before each line ------------------------------------------------------------------------
+
+TEST(ImportOsu, WhatLaunchersPutBeforeLinesIsPassedOver) {
+  const std::string text = "# OSU MPI-CUDA Bandwidth Test v7.2\n#Size Bandwidth (MB/s)\n1 0.50\n2 1.00\n";
+  const auto prefixed = [&](const std::string& prefix) {
+    std::string all;
+    for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
+      all += prefix + text.substr(at, text.find('\n', at) + 1 - at);
+    }
+    return all;
+  };
+  for (const char* const prefix :
+       {"", "    ", "[1,0]<stdout>:", "  [1,0]<stdout>:", "[1,mpirank:0,algo-1]<stdout>:", "0: ", " 12: ", "[0] ",
+        "[node01:0] ", "2026-11-26T10:20:30.123456Z ", "2026-11-26T10:20:30Z [1,0]<stdout>:"}) {
+    EXPECT_EQ(imported_osu(prefixed(prefix)).series.points.size(), 2U) << prefix;
+  }
+}
+
+TEST(ImportOsu, ASentenceThatBeginsWithANumberIsNoRow) {
+  const auto result = imported_osu(latency_of("1 8.01\n2 total processes failed to start\n2 8.02\n"));
+  EXPECT_EQ(result.series.points.size(), 2U);
+  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("line 4 of osu.txt: 2 total processes failed")));
+}
+
+// ---- collectives --------------------------------------------------------------------------------------------------
+
+bench::WorkloadFile osu_collective(const std::string& text, const ImportWishes& wishes = {.ranks = 4}) {
+  return std::get<bench::WorkloadFile>(import_content(Tool::osu, text, "osu.txt", wishes));
+}
+
+TEST(ImportOsuCollectives, AreWorkloads) {
+  const auto file = osu_collective(
+      "# OSU MPI-CUDA Allreduce Latency Test v7.5\n# Datatype: MPI_FLOAT.\n"
+      "# Size       Avg Latency(us)\n4 10.00\n8 20.00\n");
+  EXPECT_EQ(file.series.workload, "all-reduce");
+  EXPECT_EQ(file.program, "osu_allreduce 7.5");
+  ASSERT_EQ(file.series.points.size(), 2U);
+  EXPECT_EQ(file.series.points[1].size, 8_B);
+  EXPECT_EQ(file.series.points[1].time_us.median, 20);
+  EXPECT_DOUBLE_EQ(file.series.points[1].bus_MBps, 0.4 * 1.5);
+  EXPECT_EQ(file.environment->at("origin").at("datatype"), "MPI_FLOAT");
+}
+
+TEST(ImportOsuCollectives, ASizeBetweenTwoRanksIsAPartOfTheBuffer) {
+  const auto file = osu_collective(
+      "# OSU MPI All-to-All Personalized Exchange Latency Test v7.5\n"
+      "# Size       Avg Latency(us)\n1024 10.00\n");
+  EXPECT_EQ(file.series.workload, "all-to-all");
+  EXPECT_EQ(file.series.points[0].size, 4_KiB);
+}
+
+TEST(ImportOsuCollectives, WithTheFullColumnsTheSlowestRankCounts) {
+  const auto file = osu_collective(
+      "# OSU MPI Broadcast Latency Test v7.0\n"
+      "# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations\n"
+      "1 95.12 42.33 142.47 1000\n");
+  EXPECT_EQ(file.series.points[0].time_us.median, 142.47);
+  EXPECT_EQ(file.series.points[0].fastest_us, 42.33);
+}
+
+TEST(ImportOsuCollectives, ABarrierHasNoSizes) {
+  const auto file = osu_collective("# OSU MPI Barrier Latency Test v5.8\n# Avg Latency(us)\n             8.32\n");
+  EXPECT_EQ(file.series.workload, "barrier");
+  EXPECT_EQ(file.series.points.at(0).time_us.median, 8.32);
+}
+
+TEST(ImportOsuCollectives, TheRanksMustBeTold) {
+  EXPECT_THAT(refusal_of_osu("# OSU MPI Allreduce Latency Test v7.5\n# Size Avg Latency(us)\n4 1.00\n"),
+              HasSubstr("osu.txt: osu_allreduce does not tell its ranks: say it with --ranks"));
+  EXPECT_THAT(refusal_of_osu(test::osu_latency_75(), {.ranks = 4}), HasSubstr("--ranks: osu.txt holds no collective"));
+}
 
 }  // namespace
 }  // namespace twinlink::validate
