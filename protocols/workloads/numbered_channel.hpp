@@ -13,7 +13,7 @@ inline constexpr int kChannels = 8;
 class NumberedChannel final : public DecoratedRank {
  public:
   /// The first one, 0, has the tags that a channel alone would have.
-  NumberedChannel(Rank& inner, int number) : DecoratedRank(inner), number_(number) {}
+  NumberedChannel(MeasuredRank& inner, int number) : DecoratedRank(inner), number_(number) {}
 
   /// What is sent from now on takes these adapters.
   void turn_to(AdapterTurn turn) { turn_ = turn; }

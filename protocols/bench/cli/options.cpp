@@ -165,7 +165,7 @@ void require_few_pieces(Bytes largest, int window, Bytes chunk, std::string_view
 }
 
 std::size_t parts_of(const Protocol& protocol, const Settings& settings, const Packing& packing, Bytes size) {
-  const std::uint64_t chunk = protocol.cuts_messages(settings) ? settings.chunk.count() : 0;
+  const std::uint64_t chunk = protocol.cuts_messages(settings) ? settings.chunk_or_whole().count() : 0;
   const std::uint64_t pieces = chunk == 0 ? 1 : (size.count() + chunk - 1) / chunk;
   return std::max<std::size_t>(pieces, packing.layout.contiguous() ? 1 : packing.layout.blocks(size).size());
 }
