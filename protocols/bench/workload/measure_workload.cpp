@@ -236,13 +236,20 @@ class WorkloadRun {
     }
   }
 
-  /// As bits: those that are predicted to take nearly the least time; of a large job that one alone.
+  /// Do ranks share nodes, though the shape has none, for not all have as many? Predictions know too little of these.
+  [[nodiscard]] bool uneven() const {
+    std::set<int> nodes;
+    for (const Place& place : rank_.position().places) nodes.insert(place.node);
+    return shape_.per_node == 1 && static_cast<int>(nodes.size()) < shape_.ranks;
+  }
+
+  /// As bits: those that are predicted to take nearly the least time, or all; of a large job that one alone.
   [[nodiscard]] int worth_a_try(const std::vector<Candidate>& all) const {
     const auto least = std::ranges::min_element(all, {}, &Candidate::predicted_us);
     int worth = 1 << (least - all.begin());
     if (messages_of(*least->algorithm, shape_, elements_of(least->size)) > kMostTried) return worth;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i].predicted_us > least->predicted_us * kNearly) continue;
+      if (all[i].predicted_us > least->predicted_us * kNearly && !uneven()) continue;
       if (messages_of(*all[i].algorithm, shape_, elements_of(all[i].size)) <= kMostTried) worth |= 1 << i;
     }
     return worth;
@@ -409,11 +416,10 @@ void require_possible(const Rank& rank, const WorkloadPlan& plan) {
     if (group.size() > 1) require_pairs(rank, plan, around(group, 1));
   }
   for (const Algorithm* algorithm : candidates(plan, shape)) {
-    for (const Bytes size : plan.sizes) {
-      const Schedule schedule = schedule_of(plan, *algorithm, shape, self, size);
-      require_pairs(rank, plan, schedule);
-      require_device(plan, *algorithm, schedule);
-    }
+    // Whom a rank has messages with, and whether it adds up, is the same at every size.
+    const Schedule schedule = schedule_of(plan, *algorithm, shape, self, plan.sizes.front());
+    require_pairs(rank, plan, schedule);
+    require_device(plan, *algorithm, schedule);
   }
 }
 
