@@ -237,13 +237,20 @@ class WorkloadRun {
     }
   }
 
-  /// As bits: those that are predicted to take nearly the least time; of a large job that one alone.
+  /// Do ranks share nodes, though the shape has none, for not all have as many? Predictions know too little of these.
+  [[nodiscard]] bool uneven() const {
+    std::set<int> nodes;
+    for (const Place& place : rank_.position().places) nodes.insert(place.node);
+    return shape_.per_node == 1 && static_cast<int>(nodes.size()) < shape_.ranks;
+  }
+
+  /// As bits: those that are predicted to take nearly the least time, or all; of a large job that one alone.
   [[nodiscard]] int worth_a_try(const std::vector<Candidate>& all) const {
     const auto least = std::ranges::min_element(all, {}, &Candidate::predicted_us);
     int worth = 1 << (least - all.begin());
     if (messages_of(*least->algorithm, shape_, elements_of(least->size)) > kMostTried) return worth;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i].predicted_us > least->predicted_us * kNearly) continue;
+      if (all[i].predicted_us > least->predicted_us * kNearly && !uneven()) continue;
       if (messages_of(*all[i].algorithm, shape_, elements_of(all[i].size)) <= kMostTried) worth |= 1 << i;
     }
     return worth;
@@ -357,44 +364,6 @@ class WorkloadRun {
 
 }  // namespace
 
-Shape shape_of(std::span<const Place> places) {
-  const auto ranks = static_cast<int>(places.size());
-  const auto node = [&](int r) { return places[static_cast<std::size_t>(r)].node; };
-  int per_node = 1;
-  while (per_node < ranks && node(per_node) == node(0)) ++per_node;
-  if (ranks % per_node != 0) return {ranks, 1};
-  for (int r = 0; r < ranks; ++r) {
-    const int first = r / per_node * per_node;
-    if (node(r) != node(first) || (r == first && r > 0 && node(r) == node(r - 1))) return {ranks, 1};
-  }
-  return {ranks, per_node};
-}
-
-std::string WorkloadPlan::name() const { return trace ? trace->trace().file : std::string(workload->name); }
-
-void WorkloadPlan::require_room(const Rank& rank, Bytes needed, const std::string& what) const {
-  if (!room || ways.within->message_memory() != Memory::device) return;
-  const Bytes there = room(rank.id());
-  if (needed <= there) return;
-  throw UsageError(fmt::format("{}: rank {} needs {} of its GPU's memory, and has {}", what, rank.id().value,
-                               format_size(needed), format_size(there)));
-}
-
-WorkloadSeries heading_of(const Rank& rank, const WorkloadPlan& plan) {
-  WorkloadSeries series{.workload = plan.name(),
-                        .protocol = std::string(plan.ways.within->name()),
-                        .protocol_between = std::string(plan.ways.between->name()),
-                        .settings = settings_text(plan.ways.settings_within),
-                        .ranks = rank.ranks()};
-  std::set<int> nodes;
-  for (int r = 0; r < rank.ranks(); ++r) {
-    series.places.push_back(to_string(rank.place(RankId{r})));
-    nodes.insert(rank.place(RankId{r}).node);
-  }
-  series.nodes = static_cast<int>(nodes.size());
-  return series;
-}
-
 void require_possible(const Rank& rank, const WorkloadPlan& plan) {
   if (plan.trace) return require_playable(rank, plan);
   if (rank.ranks() < 2) throw UsageError("a workload needs two ranks at least");
@@ -410,11 +379,10 @@ void require_possible(const Rank& rank, const WorkloadPlan& plan) {
     if (group.size() > 1) require_pairs(rank, plan, around(group, 1));
   }
   for (const Algorithm* algorithm : candidates(plan, shape)) {
-    for (const Bytes size : plan.sizes) {
-      const Schedule schedule = schedule_of(plan, *algorithm, shape, self, size);
-      require_pairs(rank, plan, schedule);
-      require_device(plan, *algorithm, schedule);
-    }
+    // Whom a rank has messages with, and whether it adds up, is the same at every size.
+    const Schedule schedule = schedule_of(plan, *algorithm, shape, self, plan.sizes.front());
+    require_pairs(rank, plan, schedule);
+    require_device(plan, *algorithm, schedule);
   }
 }
 

@@ -112,7 +112,8 @@ StepCosts learn_costs(const workloads::Shape& shape, int self, const Extent& ext
     constexpr int kMost = 3;
     const int at_once = group.size() == 4 ? 2 : std::min(kMost, (group.size() - 1) / 2);
     if (at_once < 2 || !allowed(around(group, sizes.front(), at_once))) return costs;
-    const double more_us = time(around(group, sizes.front(), at_once)) - costs.all.of(bytes_of(sizes.front()));
+    const double one_us = costs.all.of(bytes_of(sizes.front() * static_cast<std::uint64_t>(at_once)));
+    const double more_us = time(around(group, sizes.front(), at_once)) - one_us;
     costs.further_us = std::max(0.0, more_us / (at_once - 1));
     return costs;
   };

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/model/cli/sim_program.hpp"
 
@@ -22,6 +23,19 @@ const std::string kPeers = "--platform platforms/keeneland-kids.yaml -p gpudirec
 double time_of(const std::string& arguments) {
   const Ended ended = run("run " + arguments + " --format csv | tail -n 1 | cut -d, -f13");
   return ended.text.empty() ? 0 : std::atof(ended.text.c_str());
+}
+
+TEST(ExplainProgram, TellsOfTheMessageThatRunTimes) {
+  for (const std::string protocol : {"cuda-ipc", "cuda-aware", "gpudirect-v1", "staging", "host"}) {
+    for (const std::string size : {"8", "1M"}) {
+      const std::string pair = "--platform h200-nvlink --from 0/0 --to 0/1 -p " + protocol;
+      const Ended explained = run("explain " + pair + " --format json --size " + size);
+      ASSERT_EQ(explained.code, 0) << explained.text;
+      const double us = time_of(pair + " -b " + size + " -e " + size);
+      EXPECT_NEAR(nlohmann::json::parse(explained.text).at("delivered_us").get<double>(), us, us * 1e-3)
+          << protocol << " " << size;
+    }
+  }
 }
 
 TEST(DiffProgram, AFileDoesNotDifferFromItself) {

@@ -1,0 +1,53 @@
+// What is known of a workload before anything is measured.
+#include <fmt/format.h>
+
+#include <set>
+#include <span>
+#include <string>
+
+#include "protocols/bench/workload/measure_workload.hpp"
+#include "protocols/workloads/goal/job.hpp"
+
+namespace twinlink::bench {
+
+using workloads::Shape;
+
+Shape shape_of(std::span<const Place> places) {
+  const auto ranks = static_cast<int>(places.size());
+  const auto node = [&](int r) { return places[static_cast<std::size_t>(r)].node; };
+  int per_node = 1;
+  while (per_node < ranks && node(per_node) == node(0)) ++per_node;
+  if (ranks % per_node != 0) return {ranks, 1};
+  for (int r = 0; r < ranks; ++r) {
+    const int first = r / per_node * per_node;
+    if (node(r) != node(first) || (r == first && r > 0 && node(r) == node(r - 1))) return {ranks, 1};
+  }
+  return {ranks, per_node};
+}
+
+std::string WorkloadPlan::name() const { return trace ? trace->trace().file : std::string(workload->name); }
+
+void WorkloadPlan::require_room(const Rank& rank, Bytes needed, const std::string& what) const {
+  if (!room || ways.within->message_memory() != Memory::device) return;
+  const Bytes there = room(rank.id());
+  if (needed <= there) return;
+  throw UsageError(fmt::format("{}: rank {} needs {} of its GPU's memory, and has {}", what, rank.id().value,
+                               format_size(needed), format_size(there)));
+}
+
+WorkloadSeries heading_of(const Rank& rank, const WorkloadPlan& plan) {
+  WorkloadSeries series{.workload = plan.name(),
+                        .protocol = std::string(plan.ways.within->name()),
+                        .protocol_between = std::string(plan.ways.between->name()),
+                        .settings = plan.ways.settings_within,
+                        .ranks = rank.ranks()};
+  std::set<int> nodes;
+  for (int r = 0; r < rank.ranks(); ++r) {
+    series.places.push_back(to_string(rank.place(RankId{r})));
+    nodes.insert(rank.place(RankId{r}).node);
+  }
+  series.nodes = static_cast<int>(nodes.size());
+  return series;
+}
+
+}  // namespace twinlink::bench
