@@ -48,7 +48,7 @@ void add_options(CLI::App& calibrate, CalibrateOptions& options) {
 ExitCode run(const CalibrateOptions& options) {
   const std::filesystem::path base = model::find_platform(options.base);
   const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
-  bench::require_output("--out", options.out);
+  bench::note_output("--out", options.out);
   bench::require_json_option(options.json);
   const Calibration calibration = calibrate(read_probe_set(files), base, options.force);
   std::cout << to_text(calibration_report(calibration)) << std::flush;

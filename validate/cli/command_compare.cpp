@@ -120,8 +120,8 @@ ExitCode run(const CompareOptions& options) {
     throw UsageError("--label takes two different names, A,B: what the files of each pair are called");
   }
   const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
-  bench::require_output("--report", options.report_file.value_or(""));
-  bench::require_output("--json", options.json_file.value_or(""));
+  bench::note_output("--report", options.report_file.value_or(""));
+  bench::note_output("--json", options.json_file.value_or(""));
   std::vector<std::pair<std::string, ReportFormat>> reports;
   if (options.report_file) {
     reports.emplace_back(*options.report_file, options.report_format ? kFormats.find(*options.report_format)->second

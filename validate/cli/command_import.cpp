@@ -73,7 +73,7 @@ void write_json(const bench::WorkloadFile& file, const std::string& out) {
 }
 
 ExitCode run_import(const ImportOptions& options) {
-  bench::require_output("--out", options.out);
+  bench::note_output("--out", options.out);
   const auto imported = import_file(options.file, options.tool, options.wishes);
   std::visit(
       [&](const auto& found) {

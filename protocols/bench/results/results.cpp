@@ -57,9 +57,10 @@ Pattern read_pattern(Members& members) {
 
 /// The options of the file are the protocol's and the run's.
 std::pair<Settings, RunFacts> read_settings(Members members) {
-  Settings settings{.timeout = Seconds{members.number("timeout_s")}};
-  if (members.has("chunk_bytes")) settings.chunk = Bytes{members.count("chunk_bytes", kMostBytes)};
-  if (members.has("depth")) settings.depth = static_cast<int>(members.count("depth", kMostInt));
+  Settings settings;
+  if (!members.is_null("chunk_bytes")) settings.chunk = Bytes{members.count("chunk_bytes", kMostBytes)};
+  if (!members.is_null("depth")) settings.depth = static_cast<int>(members.count("depth", kMostInt));
+  settings.timeout = Seconds{members.number("timeout_s")};
   if (members.has("options")) settings.options = members.texts("options");
   members.done();
   try {
@@ -71,7 +72,7 @@ std::pair<Settings, RunFacts> read_settings(Members members) {
 }
 
 nlohmann::json to_json(const Settings& settings, const RunFacts& facts) {
-  nlohmann::json json{{"timeout_s", settings.timeout.value()}};
+  nlohmann::json json{{"chunk_bytes", nullptr}, {"depth", nullptr}, {"timeout_s", settings.timeout.value()}};
   if (settings.chunk) json["chunk_bytes"] = settings.chunk->count();
   if (settings.depth) json["depth"] = *settings.depth;
   if (!settings.options.empty()) json["options"] = settings.options;

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "protocols/bench/results/settings_text.hpp"
 #include "protocols/bench/workload/measure_workload.hpp"
 #include "protocols/workloads/goal/job.hpp"
 
@@ -39,7 +40,7 @@ WorkloadSeries heading_of(const Rank& rank, const WorkloadPlan& plan) {
   WorkloadSeries series{.workload = plan.name(),
                         .protocol = std::string(plan.ways.within->name()),
                         .protocol_between = std::string(plan.ways.between->name()),
-                        .settings = plan.ways.settings_within,
+                        .settings = settings_text(plan.ways.settings_within),
                         .ranks = rank.ranks()};
   std::set<int> nodes;
   for (int r = 0; r < rank.ranks(); ++r) {

@@ -57,7 +57,6 @@ TEST(PlotProgram, RefusesWhatItCannotDraw) {
   };
   refused(kMeasured + " --label a,b", "--label: 2 names for 1 files");
   refused(kMeasured + " --out x.png", "a name that ends in .svg or .html is expected");
-  refused(kMeasured + " --out " + kMeasured, "would overwrite");
   refused("README.md", "not JSON");
   refused("validate/data/h200-nvlink-probes.json", "error");
   refused("", "files");

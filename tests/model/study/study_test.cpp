@@ -231,7 +231,7 @@ TEST(SizeTimes, AreReadAsTheyWereWritten) {
                             R"([{"bytes": 64, "time_us": 0, "MBps": 1, "algorithm": ""}])",
                             R"([{"bytes": -1, "time_us": 1, "MBps": 1, "algorithm": ""}])",
                             R"([{"bytes": 64, "time_us": 1, "MBps": 1, "algorithm": "", "more": 1}])"}) {
-    EXPECT_THAT([&] { size_times(wrong, "point 3"); }, testing::ThrowsMessage<InputError>(HasSubstr("point 3")))
+    EXPECT_THAT([&] { size_times(wrong, "point 3"); }, ::testing::ThrowsMessage<InputError>(HasSubstr("point 3")))
         << wrong;
   }
 }
@@ -246,7 +246,7 @@ TEST_F(Databases, WhoseSamplesHaveOtherSizesAreNoRow) {
 TEST_F(Databases, WithAPointThatTheStudyDoesNotHaveAreRefused) {
   StudyDatabase(file("a.sqlite"), identity_, false).add(point(100, 1));
   EXPECT_THAT([&] { static_cast<void>(StudyDatabase(file("a.sqlite")).points()); },
-              testing::ThrowsMessage<InputError>(HasSubstr("point 100 is none of 100")));
+              ::testing::ThrowsMessage<InputError>(HasSubstr("point 100 is none of 100")));
 }
 
 TEST_F(Databases, ThatDisagreeAreNamed) {

@@ -67,9 +67,9 @@ TEST(MultiPair, ACurveSaysWhatRanBesideIt) {
   const std::vector<Series> all = run(6, {pair("staging", 0, 1), pair("host", 2, 3), pair("staging", 5, 4)});
   ASSERT_THAT(all, SizeIs(3));
   ASSERT_THAT(all[1].beside, SizeIs(2));
-  EXPECT_EQ(all[1].beside[0].where_and_what(), "0/0-0/1:staging:chunk=0:depth=2");
-  EXPECT_EQ(all[1].beside[1].where_and_what(), "0/5-0/4:staging:chunk=0:depth=2");
-  EXPECT_EQ(all[0].beside[0].what(), "host:chunk=0:depth=2");
+  EXPECT_EQ(all[1].beside[0].where_and_what(), "0/0-0/1:staging:depth=2");
+  EXPECT_EQ(all[1].beside[1].where_and_what(), "0/5-0/4:staging:depth=2");
+  EXPECT_EQ(all[0].beside[0].what(), "host:depth=2");
 }
 
 TEST(MultiPair, WindowsOverlapToo) {

@@ -139,7 +139,7 @@ TEST(Trace, ShowsHowAMessageWithGapsIsPackedAndUnpacked) {
   Plan plan = plan_for(64_B, {.depth = 1});
   plan.facts.packing = {Layout::vector(16_B, 32_B), PackMethod::kernel};
   const std::string text = trace_of("host", plan);
-  EXPECT_THAT(text, testing::StartsWith("# host, messages of 64, chunk whole message, depth 1, layout=vector:16,32, "
+  EXPECT_THAT(text, testing::StartsWith("# host, messages of 64, chunk not set, depth 1, layout=vector:16,32, "
                                         "pack=kernel\n"));
   EXPECT_THAT(text, HasSubstr("pack              copy 4 blocks device[0+112] -> pinned[0+64] stream 0 by kernel\n"
                               "send              send pinned[0+64] -> rank 1\n"));
