@@ -20,6 +20,7 @@
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/workload/workload_options.hpp"
+#include "protocols/bench/workload/workload_run.hpp"
 
 namespace twinlink::model {
 namespace {

@@ -14,7 +14,6 @@
 #include "protocols/bench/measure/check_error.hpp"
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/bench/results/files.hpp"
-#include "protocols/bench/workload/measure_trace.hpp"
 #include "protocols/bench/workload/times.hpp"
 #include "protocols/workloads/execution.hpp"
 #include "protocols/workloads/groups.hpp"
@@ -340,8 +339,7 @@ WorkloadSeries heading_of(const Rank& rank, const WorkloadPlan& plan) {
   return series;
 }
 
-void require_possible(const Rank& rank, const WorkloadPlan& plan) {
-  if (plan.trace) return require_playable(rank, plan);
+void require_schedules(const Rank& rank, const WorkloadPlan& plan) {
   if (rank.ranks() < 2) throw UsageError("a workload needs two ranks at least");
   const Shape shape = shape_for(rank, plan);
   if (plan.algorithms.size() == 1) {
@@ -363,9 +361,8 @@ void require_possible(const Rank& rank, const WorkloadPlan& plan) {
   }
 }
 
-WorkloadSeries measure_workload(MeasuredRank& rank, const WorkloadPlan& plan) {
-  if (plan.trace) return measure_trace(rank, plan);
-  require_possible(rank, plan);
+WorkloadSeries measure_schedules(MeasuredRank& rank, const WorkloadPlan& plan) {
+  require_schedules(rank, plan);
   return WorkloadRun(rank, plan).run();
 }
 
