@@ -21,6 +21,7 @@
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/workload/workload_options.hpp"
+#include "protocols/bench/workload/workload_run.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink::model {

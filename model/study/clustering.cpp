@@ -9,6 +9,7 @@
 
 #include "model/engine/simulation.hpp"
 #include "protocols/bench/measure/collectives.hpp"
+#include "protocols/bench/workload/workload_run.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/workloads/group_rank.hpp"
 

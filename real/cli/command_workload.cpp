@@ -9,6 +9,7 @@
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/results/output_files.hpp"
 #include "protocols/bench/workload/workload_options.hpp"
+#include "protocols/bench/workload/workload_run.hpp"
 #include "real/cli/commands.hpp"
 #include "real/cli/job_options.hpp"
 #include "real/cli/timeline.hpp"

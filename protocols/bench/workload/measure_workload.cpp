@@ -15,7 +15,6 @@
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/settings_text.hpp"
-#include "protocols/bench/workload/measure_trace.hpp"
 #include "protocols/bench/workload/message_costs.hpp"
 #include "protocols/bench/workload/times.hpp"
 #include "protocols/workloads/execution.hpp"
@@ -364,8 +363,7 @@ class WorkloadRun {
 
 }  // namespace
 
-void require_possible(const Rank& rank, const WorkloadPlan& plan) {
-  if (plan.trace) return require_playable(rank, plan);
+void require_schedules(const Rank& rank, const WorkloadPlan& plan) {
   if (rank.ranks() < 2) throw UsageError("a workload needs two ranks at least");
   const Shape shape = shape_for(rank, plan);
   if (plan.algorithms.size() == 1) {
@@ -386,9 +384,8 @@ void require_possible(const Rank& rank, const WorkloadPlan& plan) {
   }
 }
 
-WorkloadSeries measure_workload(MeasuredRank& rank, const WorkloadPlan& plan) {
-  if (plan.trace) return measure_trace(rank, plan);
-  require_possible(rank, plan);
+WorkloadSeries measure_schedules(MeasuredRank& rank, const WorkloadPlan& plan) {
+  require_schedules(rank, plan);
   return WorkloadRun(rank, plan).run();
 }
 

@@ -113,12 +113,10 @@ workloads::Shape shape_of(std::span<const Place> places);
 /// What a series says before anything is measured.
 WorkloadSeries heading_of(const Rank& rank, const WorkloadPlan& plan);
 
-/// What stands against the plan on this rank, before anything is sent: a UsageError for an algorithm that cannot do
-/// this shape, an UnavailableError for a pair that its protocol refuses.
-void require_possible(const Rank& rank, const WorkloadPlan& plan);
+/// require_possible() of a plan without a trace.
+void require_schedules(const Rank& rank, const WorkloadPlan& plan);
 
-/// Every rank of the job calls it with the same plan. Rank 0 gets the series, the others an empty one. A CheckError for
-/// wrong bytes, or names rank, step and peer of what failed.
-WorkloadSeries measure_workload(MeasuredRank& rank, const WorkloadPlan& plan);
+/// measure_workload() of a plan without a trace.
+WorkloadSeries measure_schedules(MeasuredRank& rank, const WorkloadPlan& plan);
 
 }  // namespace twinlink::bench
