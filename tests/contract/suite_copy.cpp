@@ -96,7 +96,7 @@ TEST(Copy, ByAKernelMovesTheSameBytes) {
 }
 
 TEST(Copy, AResidentKernelLeavesAllButTheMemoryOfPeersAlone) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     const Scratch pinned(rank, Memory::pinned, 1000_B);
     const Scratch device(rank, Memory::device, 1000_B);
     const Scratch other(rank, Memory::device, 1000_B);
@@ -143,7 +143,7 @@ TEST(Copy, EveryStreamMakesProgress) {
 }
 
 TEST(Copy, AStreamThatDoesNotExistIsRefused) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     const Scratch from(rank, Memory::pinned, 64_B);
     const Scratch to(rank, Memory::device, 64_B);
     for (const int index : {-1, kStreams}) {
@@ -153,7 +153,7 @@ TEST(Copy, AStreamThatDoesNotExistIsRefused) {
 }
 
 TEST(Copy, ViewsOfDifferentLengthsAreRefused) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     const Scratch from(rank, Memory::pinned, 64_B);
     const Scratch to(rank, Memory::device, 64_B);
     EXPECT_THROW(rank.copy(to.view(), from.slice(0_B, 63_B), Stream{0}, Engine::dma), UsageError);
@@ -162,7 +162,7 @@ TEST(Copy, ViewsOfDifferentLengthsAreRefused) {
 }
 
 TEST(Copy, OperationsInFlightHaveDifferentIds) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     const Scratch from(rank, Memory::pinned, 64_B);
     const Scratch to(rank, Memory::device, 64_B);
     const Op a = rank.copy(to.view(), from.view(), Stream{0}, Engine::dma);
@@ -188,7 +188,7 @@ TEST(Compute, HoldsUpTheCopiesBehindItInItsStream) {
 }
 
 TEST(Compute, OnTheHostEndsAndCanBeGivenUp) {
-  on_every_rank([](Rank& rank) {
+  on_every_rank([](MeasuredRank& rank) {
     const Op longer = rank.compute(Seconds{0.002}, kOnHost);
     const Op shorter = rank.compute(Seconds{0.001}, kOnHost);
     finish_all(rank, {longer, shorter});

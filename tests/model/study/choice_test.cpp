@@ -16,7 +16,7 @@
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/tools/placement.hpp"
 #include "platforms/topology/topology.hpp"
-#include "protocols/bench/workload/measure_workload.hpp"
+#include "protocols/bench/workload/workload_run.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink::model {
@@ -45,7 +45,7 @@ std::vector<std::pair<std::string, double>> times_of(const Platform& platform, c
     if (all) {
       for (const auto& algorithm : plan.workload->algorithms) plan.algorithms.push_back(&algorithm);
     }
-    simulate(platform, places, [&](Rank& rank) {
+    simulate(platform, places, [&](MeasuredRank& rank) {
       for (const bench::WorkloadPoint& point : bench::measure_workload(rank, plan).points) {
         times.emplace_back(point.algorithm, point.time_us.median);
       }

@@ -16,7 +16,7 @@
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/tools/placement.hpp"
 #include "platforms/topology/topology.hpp"
-#include "protocols/bench/workload/measure_workload.hpp"
+#include "protocols/bench/workload/workload_run.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/core/options.hpp"
 #include "protocols/registry.hpp"
@@ -136,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, Warm,
 
 bench::WorkloadSeries run(const Platform& platform, const std::vector<Place>& places, const bench::WorkloadPlan& plan) {
   bench::WorkloadSeries series;
-  simulate(platform, places, [&](Rank& rank) {
+  simulate(platform, places, [&](MeasuredRank& rank) {
     bench::WorkloadSeries mine = bench::measure_workload(rank, plan);
     if (rank.id() == RankId{0}) series = std::move(mine);
   });

@@ -24,7 +24,7 @@ void meet_all(MeasuredRank& rank) { bench::meet_all(rank, bench::Patience::of_tu
 void begin_together(MeasuredRank& rank, int round) {
   meet_all(rank);
   const Seconds begin = Seconds{0.1} * (round + 1);
-  wait(rank, rank.compute(begin - rank.now(), kOnHost), kLong);
+  finish(rank, rank.compute(begin - rank.now(), kOnHost), kLong);
 }
 
 /// The second time through a job of two or three ranks: connections are made and memory is known. Once per process.

@@ -12,7 +12,7 @@ bool never() { return false; }
 int alone(int mine) { return mine; }
 
 TEST(WarmUp, EndsWithTheFirstRoundThatSetsNothingUp) {
-  run_fake_world({.ranks = 1}, [](Rank& rank) {
+  run_fake_world({.ranks = 1}, [](MeasuredRank& rank) {
     SetUpRank ready(rank);
     WarmUp warm_up(ready, never, alone);
     EXPECT_EQ(warm_up(0, [] {}).size(), 1U);
@@ -30,7 +30,7 @@ TEST(WarmUp, EndsWithTheFirstRoundThatSetsNothingUp) {
 }
 
 TEST(WarmUp, EndsWhereEveryRoundSetsTheSameUp) {
-  run_fake_world({.ranks = 1}, [](Rank& rank) {
+  run_fake_world({.ranks = 1}, [](MeasuredRank& rank) {
     SetUpRank ready(rank);
     WarmUp warm_up(ready, never, alone);
     const auto round = [&] { ready.release(ready.allocate(Memory::device, 8_B, Locality::near)); };
@@ -39,7 +39,7 @@ TEST(WarmUp, EndsWhereEveryRoundSetsTheSameUp) {
 }
 
 TEST(WarmUp, WaitsForAHandshakeButNotForEver) {
-  run_fake_world({.ranks = 1}, [](Rank& rank) {
+  run_fake_world({.ranks = 1}, [](MeasuredRank& rank) {
     SetUpRank ready(rank);
     int uses = 0;
     WarmUp soon(
@@ -53,7 +53,7 @@ TEST(WarmUp, WaitsForAHandshakeButNotForEver) {
 }
 
 TEST(WarmUp, IsAgreedUponByAllRanks) {
-  run_fake_world({.ranks = 3}, [](Rank& rank) {
+  run_fake_world({.ranks = 3}, [](MeasuredRank& rank) {
     SetUpRank ready(rank);
     WarmUp warm_up(ready, never, [&](int mine) { return least_of_all(rank, mine, Patience::of_turn(Seconds{10})); });
     int left = rank.id().value;  // rank 2 is ready last
