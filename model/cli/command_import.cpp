@@ -63,7 +63,8 @@ void add_import_command(Program& program) {
                    "The model of all GPUs, as its driver calls it or a part of that, such as A100-SXM4-40GB: its "
                    "memory, capability, generation of PCIe, and on a board with NVSwitches its NVLinks")
       ->type_name("MODEL")
-      ->default_str("what the file says");
+      ->default_str("what the file says")
+      ->group("Options");
   bench::add_examples(*command, {"nvidia-smi topo -m > topo.txt; twinlink-sim import topo.txt --out node.yaml",
                                  "twinlink-sim import nccl-topology.xml --out node.yaml --name dgx"});
   command->callback([&program, options] { program.action = [options] { return import_file(*options); }; });

@@ -11,7 +11,8 @@ string(REPLACE "[" "(" table "${table}")
 string(REPLACE "]" ")" table "${table}")
 string(REPLACE "\n" ";" table "${table}")
 
-file(GLOB files ${SOURCES}/*.cpp ${SOURCES}/*.hpp)
+# Constants of headers stand in every library that includes them.
+file(GLOB files ${SOURCES}/*.cpp ${SOURCES}/*.hpp ${CMAKE_CURRENT_LIST_DIR}/../../protocols/*/*.hpp)
 set(source "")
 foreach(file IN LISTS files)
   file(READ ${file} text)

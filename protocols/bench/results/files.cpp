@@ -71,6 +71,7 @@ void write_file(const fs::path& file, std::string_view content) {
   std::error_code error;
   fs::rename(temporary, target, error);
   if (error) give_up("rename", error.message());
+  note_written(file);
 }
 
 void require_writable(const fs::path& file) {

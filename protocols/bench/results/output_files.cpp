@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 struct Output {
   std::string name{};
   fs::path file{};
+  bool written = false;  ///< and so may be read
 };
 
 struct Files {
@@ -28,8 +29,8 @@ struct Files {
 
 /// Of the process, for whoever opens a file knows of nobody who writes one.
 std::optional<Files>& files() {
-  static std::optional<Files> all;
-  return all;
+  static std::optional<Files> files_in_use;
+  return files_in_use;
 }
 
 /// Where there is no file yet, the paths decide.
@@ -67,7 +68,7 @@ void note_input(const fs::path& file) {
   if (!files() || std::ranges::find(files()->inputs, file) != files()->inputs.end()) return;
   files()->inputs.push_back(file);
   for (const Output& output : files()->outputs) {
-    if (are_one(output.file, file)) refuse(output);
+    if (!output.written && are_one(output.file, file)) refuse(output);
   }
 }
 
@@ -81,6 +82,11 @@ void note_output(const std::string& name, const fs::path& file) {
                                  name, file.string()));
   }
   files()->outputs.push_back({name, file});
+}
+
+void note_written(const fs::path& file) {
+  if (!files()) return;
+  for (Output& output : files()->outputs) output.written = output.written || output.file == file;
 }
 
 void require_output(const std::string& name, const fs::path& file) {

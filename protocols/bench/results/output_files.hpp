@@ -28,6 +28,9 @@ void note_output(const std::string& name, const std::filesystem::path& file);
 /// The same, and a UsageError where it cannot be written.
 void require_output(const std::string& name, const std::filesystem::path& file);
 
+/// For whoever has written a file: the program may read it again.
+void note_written(const std::filesystem::path& file);
+
 /// A UsageError where `file` has been read.
 void require_no_input(const std::filesystem::path& file);
 

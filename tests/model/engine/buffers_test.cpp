@@ -58,7 +58,7 @@ TEST_P(BuffersInTurn, CostAnOpeningAndAClosingWhereTheCacheIsTooSmall) {
     EXPECT_NEAR(time.median, expected, kExact_us) << "cache " << cache;
     EXPECT_NEAR(time.max, expected, kExact_us) << "cache " << cache;
     EXPECT_EQ(counter(series, "cache evicted") > 0, too_small) << "cache " << cache;
-    EXPECT_EQ(series.settings.options.at("buffers-in-turn"), "3");
+    EXPECT_EQ(series.facts.buffers, kBuffers);
   }
   EXPECT_EQ(counter(by_cache["3"], "cache misses"), 3U) << "each buffer is opened once";
 }

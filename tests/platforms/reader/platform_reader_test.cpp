@@ -258,7 +258,7 @@ TEST(Override, ReplacesANumberAndItsSource) {
 TEST(Override, OfAnEagerLimitLeavesTheOneThatWasMeasuredWith) {
   const Platform as_it_is = read_good();
   EXPECT_FALSE(present(as_it_is.network).latency_limit.has_value());
-  const Platform changed = read_good({"mpi.network.eager_limit=256 B", "mpi.network.eager_limit=1 KiB"});
+  const Platform changed = read_good({"mpi.network.eager_limit=1 KiB"});
   EXPECT_EQ(present(changed.network).eager_limit.value, 1_KiB);
   EXPECT_EQ(present(present(changed.network).latency_limit).value, 12_KiB);
   EXPECT_FALSE(changed.intra_node.latency_limit.has_value());
@@ -333,8 +333,6 @@ TEST(Override, OfOneUseOfAnAliasLeavesTheOthers) {
   EXPECT_EQ(platform.intra_node.control.value, 2.0_us);
 }
 
-TEST(Override, TheLastOneWins) { EXPECT_EQ(read_good({"nodes.count=5", "nodes.count=6"}).node.count, 6); }
-
 std::string message(const std::string& override_text) {
   try {
     read_good({override_text});
@@ -342,6 +340,10 @@ std::string message(const std::string& override_text) {
     return e.what();
   }
   return "accepted";
+}
+
+TEST(Override, IsSaidOnce) {
+  EXPECT_THROW(read_good({"nodes.count=5", "nodes.count=6"}), UsageError) << "nobody knows which one is meant";
 }
 
 TEST(Override, SaysWhatThereIs) {

@@ -79,7 +79,7 @@ TEST(Faults, WithoutNvlinkPeersGoAnotherWay) {
   };
   EXPECT_EQ(way({}), "gpu1 -> gpu2");
   EXPECT_EQ(way({.failed = {"nvlink"}}), "gpu1 -> ioh1 -> gpu2");
-  EXPECT_EQ(way({.degraded = {"nvlink=30%"}}), "gpu1 -> ioh1 -> gpu2") << "6 GB/s, and PCIe has 7.31";
+  EXPECT_EQ(way({.degraded = {"nvlink=30%"}}), "gpu1 -> gpu2") << "6 GB/s, and no driver leaves it for PCIe's 7.31";
 }
 
 TEST(Faults, AGpuThatIsCutOffIsNamedWithWhatItDoesNotReach) {
