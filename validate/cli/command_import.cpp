@@ -69,7 +69,7 @@ void print_table(const bench::WorkloadFile& file, std::ostream& out) {
 }
 
 void write_json(const bench::WorkloadFile& file, const std::string& out) {
-  bench::write_json_file(out, imported_json(file));
+  bench::write_json_file(out, bench::to_json(file));
 }
 
 ExitCode run_import(const ImportOptions& options) {

@@ -92,11 +92,16 @@ bool names_other_pairs(const Recording& recording) {
   return bench::provenance_of(recording.environment) == bench::Provenance::own;
 }
 
+/// Within a node; empty: the file does not tell it.
+const std::string& protocol_of(const Recording& recording) {
+  return recording.workload ? recording.workload->protocol : recording.series->protocol;
+}
+
 /// Where another tool's messages lay, held against the protocol that the files tell. `refused` or not.
 std::vector<std::string> buffer_findings(const Recording& measured, const Recording& simulated, bool refused) {
   std::vector<std::string> result;
   for (const auto& [file, other] : {std::pair(&measured, &simulated), std::pair(&simulated, &measured)}) {
-    const std::string& protocol = file->series->protocol.empty() ? other->series->protocol : file->series->protocol;
+    const std::string& protocol = protocol_of(*file).empty() ? protocol_of(*other) : protocol_of(*file);
     BufferFinding found = check_buffers(file->environment, protocol);
     const bool noted = std::ranges::find(file->notes, found.text) != file->notes.end();
     if (!found.text.empty() && found.refused == refused && !noted) result.push_back(std::move(found.text));
@@ -229,19 +234,45 @@ void require_none(const std::vector<std::string>& mismatches, const Recording& m
                                measured.file, simulated.file, fmt::join(mismatches, "; ")));
 }
 
+/// As note_untold() of a curve.
+void note_untold(std::vector<std::string>& notes, const Recording& recording, const bench::WorkloadSeries& other) {
+  const bench::WorkloadSeries& mine = *recording.workload;
+  const auto note = [&](std::string_view what, bool told, const std::string& theirs) {
+    if (told || theirs.empty()) return;
+    notes.push_back(fmt::format("the {} file does not tell its {}; the other has {}", recording.side(), what, theirs));
+  };
+  note("protocol", !mine.protocol.empty(), other.protocol);
+  note("settings", !mine.settings.empty(), other.settings);
+  note("nodes", mine.nodes != 0, other.nodes == 0 ? "" : std::to_string(other.nodes));
+  const auto told = [](const bench::WorkloadPoint& point) { return point.algorithm != kUntoldAlgorithm; };
+  if (!std::ranges::all_of(mine.points, told) && std::ranges::any_of(other.points, told)) {
+    notes.push_back(
+        fmt::format("the {} file does not tell its algorithms: its lines are joined by size, and the "
+                    "algorithms are the other's",
+                    recording.side()));
+  }
+}
+
 std::vector<std::string> workload_notes(const Recording& measured_file, const Recording& simulated_file, bool force) {
   const bench::WorkloadSeries& measured = *measured_file.workload;
   const bench::WorkloadSeries& simulated = *simulated_file.workload;
   const Sides sides(measured_file, simulated_file);
   std::vector<std::string> notes;
   note_difference(notes, sides, "workload", measured.workload, simulated.workload);
-  note_difference(notes, sides, "protocol", measured.protocol, simulated.protocol);
-  note_difference(notes, sides, "protocol between nodes", measured.protocol_between, simulated.protocol_between);
+  note_told(notes, sides, "protocol", measured.protocol, simulated.protocol);
+  note_told(notes, sides, "protocol between nodes", measured.protocol_between, simulated.protocol_between);
   note_difference(notes, sides, "number of ranks", std::to_string(measured.ranks), std::to_string(simulated.ranks));
+  std::ranges::move(buffer_findings(measured_file, simulated_file, true), std::back_inserter(notes));
   if (!force) require_none(notes, measured_file, simulated_file);
-  note_difference(notes, sides, "settings", measured.settings, simulated.settings);
-  note_difference(notes, sides, "places", fmt::format("{}", fmt::join(measured.places, " ")),
-                  fmt::format("{}", fmt::join(simulated.places, " ")));
+  for (const auto* recording : {&measured_file, &simulated_file}) {
+    notes.insert(notes.end(), recording->notes.begin(), recording->notes.end());
+  }
+  std::ranges::move(buffer_findings(measured_file, simulated_file, false), std::back_inserter(notes));
+  note_untold(notes, measured_file, simulated);
+  note_untold(notes, simulated_file, measured);
+  note_told(notes, sides, "settings", measured.settings, simulated.settings);
+  note_told(notes, sides, "places", fmt::format("{}", fmt::join(measured.places, " ")),
+            fmt::format("{}", fmt::join(simulated.places, " ")));
   note_emulated(notes, measured_file);
   note_changes(notes, measured_file, simulated_file);
   const auto verified = [](const bench::WorkloadPoint& point) { return point.verified; };

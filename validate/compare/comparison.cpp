@@ -100,6 +100,32 @@ void check_limit(Comparison& comparison, const Pair& pair, const LimitedFigure& 
                                             pair.difference(), error * 100, *figure.limit * 100));
 }
 
+std::map<Bytes, std::vector<std::string>> algorithms_by_size(const std::vector<Sample>& samples) {
+  std::map<Bytes, std::vector<std::string>> algorithms;
+  for (const Sample& sample : samples) algorithms[sample.key.size].push_back(sample.key.name);
+  return algorithms;
+}
+
+/// Gives a workload's lines whose algorithm nobody told the one of the other file, so that they are joined by size.
+void take_algorithms(Recording& recording, const Recording& other) {
+  if (!recording.workload) return;
+  const auto own = algorithms_by_size(recording.samples);
+  auto others = algorithms_by_size(other.samples);
+  for (Sample& sample : recording.samples) {
+    if (sample.key.name != kUntoldAlgorithm) continue;
+    const Bytes size = sample.key.size;
+    const std::vector<std::string>& found = others[size];
+    if (found.size() > 1 || own.at(size).size() > 1) {
+      throw InputError(
+          fmt::format("{}: error: does not tell the algorithm that it took, and {} has several at {} ({}): which is to "
+                      "be compared?",
+                      recording.file, found.size() > 1 ? other.file : "it", format_size(size),
+                      fmt::join(found.size() > 1 ? found : own.at(size), ", ")));
+    }
+    sample.key.name = found.empty() ? "" : found.front();
+  }
+}
+
 /// A wish that no file takes was meant for another one.
 void require_use(const ImportWishes& wishes, const std::vector<Recording>& recordings) {
   const auto of_copies = [](const Recording& recording) { return recording.tool == Tool::nvbandwidth; };
@@ -109,8 +135,11 @@ void require_use(const ImportWishes& wishes, const std::vector<Recording>& recor
   if (wishes.size && std::ranges::none_of(recordings, of_copies)) {
     throw UsageError("--size: none of the files is nvbandwidth's");
   }
-  if (wishes.table && std::ranges::none_of(recordings, of_curve)) {
-    throw UsageError("--table: none of the files is of the OSU micro-benchmarks or nccl-tests");
+  for (const auto& [option, wished] :
+       {std::pair("--table", wishes.table.has_value()), std::pair("--ranks", wishes.ranks.has_value()),
+        std::pair("--test", !wishes.test.empty())}) {
+    if (!wished || std::ranges::any_of(recordings, of_curve)) continue;
+    throw UsageError(fmt::format("{}: none of the files is of the OSU micro-benchmarks or nccl-tests", option));
   }
 }
 
@@ -133,6 +162,8 @@ Pair compare_pair(Recording measured, Recording simulated, bool force) {
   Pair pair;
   pair.notes = check_comparable(measured, simulated, force);
   pair.label = name_of(measured);
+  take_algorithms(measured, simulated);
+  take_algorithms(simulated, measured);
   pair.joined = join(measured.samples, simulated.samples);
   if (pair.joined.rows.empty()) {
     throw InputError(

@@ -63,7 +63,8 @@ Recording from_workload(bench::WorkloadFile workload, const std::string& file) {
                       .world = std::move(workload.world),
                       .program = std::move(workload.program),
                       .command = std::move(workload.command),
-                      .environment = std::move(workload.environment)};
+                      .environment = std::move(workload.environment),
+                      .notes = workload.series.notes};
   for (const bench::WorkloadPoint& point : workload.series.points) {
     recording.samples.push_back({.key = {.name = point.algorithm, .size = point.size},
                                  .time_us = point.time_us.median,

@@ -46,7 +46,7 @@ json recording_json(const Recording& recording) {
     out["protocol"] = workload->protocol;
     out["protocol_between_nodes"] = workload->protocol_between;
     out["ranks"] = workload->ranks;
-    out["settings"] = workload->settings;
+    if (!workload->settings.empty()) out["settings"] = workload->settings;
   }
   return out;
 }

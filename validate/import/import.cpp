@@ -171,22 +171,6 @@ void require_workload_wishes(const ImportWishes& wishes, const std::string& file
   throw UsageError(fmt::format("{} holds a collective: it has no pattern, window or places", file));
 }
 
-nlohmann::json imported_json(const bench::WorkloadFile& file) {
-  nlohmann::json json = bench::to_json(file);
-  json["notes"] = file.series.notes;
-  if (file.series.places.empty()) json.erase("places");
-  if (file.series.nodes == 0) json.erase("nodes");
-  for (const char* const untold : {"settings", "counters"}) json.erase(untold);
-  for (const char* const untold : {"protocol", "protocol_between_nodes"}) {
-    if (json[untold] == "") json.erase(untold);
-  }
-  for (nlohmann::json& point : json["points"]) {
-    for (const char* const untold : {"steps", "slowest_rank", "predicted_us"}) point.erase(untold);
-    if (point["fastest_us"] == 0) point.erase("fastest_us");
-  }
-  return json;
-}
-
 void add_wishes(bench::Series& series, const ImportWishes& wishes, const std::string& file) {
   settle(series.protocol, wishes.protocol, "--protocol", file);
   settle(series.from, wishes.from, "--places", file);

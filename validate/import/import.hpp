@@ -47,8 +47,6 @@ using Imported = std::variant<bench::Result, bench::ProbeFile, bench::WorkloadFi
 
 /// The algorithm of a collective that another tool chose.
 inline constexpr std::string_view kUntoldAlgorithm = "not told";
-/// An imported workload file: without what nobody has told.
-nlohmann::json imported_json(const bench::WorkloadFile& file);
 
 /// JSON, or the text of a file that does not begin as a JSON object does.
 using Content = std::variant<nlohmann::json, std::string>;

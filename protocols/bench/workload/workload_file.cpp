@@ -1,28 +1,34 @@
 #include "protocols/bench/workload/workload_file.hpp"
 
+#include <cstdint>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "protocols/bench/results/frame.hpp"
+#include "protocols/bench/results/json_statistics.hpp"
 
 namespace twinlink::bench {
 namespace {
 
 constexpr auto kMostInt = static_cast<std::uint64_t>(std::numeric_limits<int>::max());
 
-nlohmann::json to_json(const WorkloadPoint& p) {
+nlohmann::json to_json(const WorkloadPoint& p, Provenance provenance) {
   nlohmann::json point{{"bytes", p.size.count()},
                        {"algorithm", p.algorithm},
-                       {"steps", p.steps},
-                       {"fastest_us", p.fastest_us},
-                       {"slowest_rank", p.slowest_rank},
-                       {"predicted_us", p.predicted_us},
                        {"algorithm_MBps", p.algorithm_MBps},
                        {"bus_MBps", p.bus_MBps},
                        {"verified", p.verified}};
+  const auto add = [&](const char* name, auto value) {
+    if (provenance == Provenance::own || value != 0) point[name] = value;
+  };
+  add("steps", p.steps);
+  add("fastest_us", p.fastest_us);
+  add("slowest_rank", p.slowest_rank);
+  add("predicted_us", p.predicted_us);
   write_statistics(point, p.time_us);
   if (!p.why.empty()) point["why"] = p.why;
   if (p.training) {
@@ -59,19 +65,28 @@ TrainingPart read_training(Members& members) {
           .buckets = members.count("buckets")};
 }
 
+std::map<std::string, std::uint64_t> read_counters(Members& members) {
+  std::map<std::string, std::uint64_t> counters;
+  Members values = members.members("counters");
+  for (const auto& counter : members.object("counters").items()) counters[counter.key()] = values.count(counter.key());
+  return counters;
+}
+
 /// Puts what is known of the links and the critical path into the file's own lists.
-WorkloadPoint read_point(Members members, WorkloadFile& file) {
-  WorkloadPoint point{.size = Bytes{members.count("bytes", kMostBytes)},
-                      .algorithm = members.text("algorithm"),
-                      .why = members.has("why") ? members.text("why") : "",
-                      .steps = members.count("steps"),
-                      .time_us = read_statistics(members),
-                      .fastest_us = members.number("fastest_us"),
-                      .slowest_rank = static_cast<int>(members.count("slowest_rank", kMostInt)),
-                      .predicted_us = members.number("predicted_us"),
-                      .algorithm_MBps = members.number("algorithm_MBps"),
-                      .bus_MBps = members.number("bus_MBps"),
-                      .verified = members.flag("verified")};
+WorkloadPoint read_point(Members members, Provenance provenance, WorkloadFile& file) {
+  const auto told = [&](const char* name) { return provenance == Provenance::own || members.has(name); };
+  WorkloadPoint point{
+      .size = Bytes{members.count("bytes", kMostBytes)},
+      .algorithm = members.text("algorithm"),
+      .why = members.has("why") ? members.text("why") : "",
+      .steps = told("steps") ? members.count("steps") : 0,
+      .time_us = read_statistics(members, provenance),
+      .fastest_us = told("fastest_us") ? members.number("fastest_us") : 0,
+      .slowest_rank = told("slowest_rank") ? static_cast<int>(members.count("slowest_rank", kMostInt)) : 0,
+      .predicted_us = told("predicted_us") ? members.number("predicted_us") : 0,
+      .algorithm_MBps = members.number("algorithm_MBps"),
+      .bus_MBps = members.number("bus_MBps"),
+      .verified = members.flag("verified")};
   if (members.has("compute_us")) point.training = read_training(members);
   if (members.has("ranks")) {
     for (const nlohmann::json& part : members.array("ranks")) {
@@ -89,18 +104,19 @@ WorkloadPoint read_point(Members members, WorkloadFile& file) {
 
 nlohmann::json to_json(const WorkloadFile& file) {
   const WorkloadSeries& series = file.series;
+  const Provenance provenance = provenance_of(file.environment);
+  const bool own = provenance == Provenance::own;
   nlohmann::json json = frame_of(file, kWorkloadKind, kWorkloadSchema);
-  json.update({{"workload", series.workload},
-               {"protocol", series.protocol},
-               {"protocol_between_nodes", series.protocol_between},
-               {"settings", series.settings},
-               {"ranks", series.ranks},
-               {"nodes", series.nodes},
-               {"places", series.places},
-               {"counters", series.counters},
-               {"points", nlohmann::json::array()}});
+  json.update({{"workload", series.workload}, {"ranks", series.ranks}, {"points", nlohmann::json::array()}});
+  write_text(json, "protocol", series.protocol, provenance);
+  write_text(json, "protocol_between_nodes", series.protocol_between, provenance);
+  write_text(json, "settings", series.settings, provenance);
+  if (own || series.nodes != 0) json["nodes"] = series.nodes;
+  if (own || !series.places.empty()) json["places"] = series.places;
+  if (own || !series.counters.empty()) json["counters"] = series.counters;
+  if (!own && !series.notes.empty()) json["notes"] = series.notes;
   for (std::size_t i = 0; i < series.points.size(); ++i) {
-    nlohmann::json point = to_json(series.points[i]);
+    nlohmann::json point = to_json(series.points[i], provenance);
     if (i < file.links.size()) point["links"] = *file.links[i];
     if (i < file.critical_paths.size()) point["critical_path"] = *file.critical_paths[i];
     json["points"].push_back(std::move(point));
@@ -111,22 +127,21 @@ nlohmann::json to_json(const WorkloadFile& file) {
 WorkloadFile workload_from_json(const nlohmann::json& json, const std::string& origin) {
   Members members(json, origin);
   WorkloadFile file;
-  read_frame(members, kWorkloadKind, kWorkloadSchema, file);
+  const Provenance provenance = read_frame(members, kWorkloadKind, kWorkloadSchema, file);
+  const auto told = [&](const char* name) { return provenance == Provenance::own || members.has(name); };
   WorkloadSeries& series = file.series;
   series.workload = members.text("workload");
-  series.protocol = members.text("protocol");
-  series.protocol_between = members.text("protocol_between_nodes");
-  series.settings = members.text("settings");
+  series.protocol = read_text(members, "protocol", provenance);
+  series.protocol_between = read_text(members, "protocol_between_nodes", provenance);
+  series.settings = read_text(members, "settings", provenance);
   series.ranks = static_cast<int>(members.count("ranks", kMostInt));
-  series.nodes = static_cast<int>(members.count("nodes", kMostInt));
-  series.places = members.text_list("places");
-  Members counters = members.members("counters");
-  for (const auto& counter : members.object("counters").items()) {
-    series.counters[counter.key()] = counters.count(counter.key());
-  }
+  if (told("nodes")) series.nodes = static_cast<int>(members.count("nodes", kMostInt));
+  if (told("places")) series.places = members.text_list("places");
+  if (told("counters")) series.counters = read_counters(members);
+  if (provenance == Provenance::imported && members.has("notes")) series.notes = members.text_list("notes");
   for (const nlohmann::json& point : members.array("points")) {
     const std::string where = fmt::format("points[{}]", series.points.size());
-    series.points.push_back(read_point({point, origin, where}, file));
+    series.points.push_back(read_point({point, origin, where}, provenance, file));
   }
   members.done();
   return file;

@@ -24,9 +24,11 @@ struct WorkloadFile {
   std::vector<JsonValue> links{};           ///< of each point what crossed them, where somebody knows and was asked
   std::vector<JsonValue> critical_paths{};  ///< likewise
 };
+/// An imported file is without what is 0 or empty: nobody has told it.
 nlohmann::json to_json(const WorkloadFile& file);
 
-/// An InputError that names `origin` and the member that is missing, wrong or unknown.
+/// An InputError that names `origin` and the member that is missing, wrong or unknown. What an imported file does not
+/// tell is 0 or empty.
 WorkloadFile workload_from_json(const nlohmann::json& json, const std::string& origin);
 
 }  // namespace twinlink::bench

@@ -31,6 +31,9 @@ class Program : public test::ValidateProgram {
     write("m.json", test::make_result("measured", "staging", {{4, 10}, {8, 20}}));
     write("s.json", test::make_result("simulated", "staging", {{4, 10}, {8, 25}}));
   }
+  void store(const std::string& name, const bench::WorkloadFile& file) {
+    bench::write_json_file(folder_.path() / name, to_json(file));
+  }
 };
 
 TEST_F(Program, EndsWithZeroWithoutALimit) {
@@ -206,6 +209,101 @@ TEST_F(Program, ForceComparesDifferentProtocols) {
   EXPECT_THAT(ended.out, HasSubstr("different protocol: measured staging, simulated gpudirect-v1"));
 }
 
+/// A collective of four ranks: 1 KiB in 20 us and 1 MiB in 128 us, or 8192 MB/s.
+constexpr const char* kNcclText =
+    "# nccl-tests version 2.17.6\n# Collective test starting: all_reduce_perf\n"
+    "#       size         count      type   redop    root     time   algbw   busbw  #wrong\n"
+    "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)        \n"
+    "        1024           256     float     sum      -1    20.00    0.05    0.08       0\n"
+    "     1048576        262144     float     sum      -1   128.00    8.19   12.29       0\n"
+    "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 6.185\n";
+constexpr const char* kOsuText =
+    "# OSU MPI-CUDA Allreduce Latency Test v7.5\n# Datatype: MPI_FLOAT.\n"
+    "# Send Buffer on DEVICE (D) and Receive Buffer on DEVICE (D)\n"
+    "# Size       Avg Latency(us)\n1024                     20.00\n2048                     30.00\n"
+    "1048576                 128.00\n";
+
+/// What a simulation says of them: 10 % longer, and by another algorithm 25 % longer.
+bench::WorkloadFile simulated_all_reduce() {
+  bench::WorkloadFile file{.world = "simulated", .program = "twinlink-sim", .command = "twinlink-sim workload"};
+  file.series = {.workload = "all-reduce",
+                 .protocol = "cuda-ipc",
+                 .protocol_between = "cuda-ipc",
+                 .settings = "chunk whole message",
+                 .ranks = 4,
+                 .nodes = 1,
+                 .places = {"0/0", "0/1", "0/2", "0/3"}};
+  for (const auto& [algorithm, bytes, time] : {std::tuple{"tree", 1024U, 22.0}, std::tuple{"ring", 1U << 20U, 160.0}}) {
+    file.series.points.push_back(
+        {.size = Bytes{bytes},
+         .algorithm = algorithm,
+         .time_us = {.n = 1, .median = time, .min = time, .max = time, .p5 = time, .p95 = time},
+         .verified = true});
+  }
+  return file;
+}
+
+TEST_F(Program, ComparesCollectivesOfOtherTools) {
+  store("s.json", simulated_all_reduce());
+  for (const auto& [name, text] : {std::pair("nccl", kNcclText), std::pair("osu", kOsuText)}) {
+    const std::string tool = name;
+    std::ofstream(folder_.path() / (tool + ".txt")) << text;
+    const auto imported = run("import " + tool + ".txt --ranks 4 --out " + tool + ".json");
+    ASSERT_EQ(imported.code, 0) << imported.err;
+    for (const std::string& files : {tool + ".json s.json", tool + ".txt s.json --ranks 4"}) {
+      // sqrt(1.1 x 1.25) - 1
+      const auto ended = run("compare " + files + " --max-error 17.27 --json r.json");
+      EXPECT_EQ(ended.code, 0) << files << ended.out << ended.err;
+      EXPECT_THAT(ended.out, AllOf(HasSubstr("all-reduce over cuda-ipc, 4 ranks"), HasSubstr("17.26 %"),
+                                   ContainsRegex("tree +1K +20.0+ +22.0+ +\\+10.00 %"),
+                                   ContainsRegex("ring +1M +128.0+ +160.0+ +\\+25.00 %"),
+                                   HasSubstr("does not tell its protocol; the other has cuda-ipc"),
+                                   HasSubstr("the measured file does not tell its algorithms: its lines are joined by "
+                                             "size, and the algorithms are the other's"),
+                                   HasSubstr("times are means")))
+          << files;
+      const auto report = nlohmann::json::parse(read("r.json")).at("pairs").at(0);
+      EXPECT_EQ(report.at("rows").at(1).at("name"), "ring");
+      EXPECT_DOUBLE_EQ(report.at("rows").at(1).at("error").get<double>(), 0.25);
+      EXPECT_FALSE(report.at("measured").contains("settings"));
+      EXPECT_EQ(run("compare " + files + " --max-error 17.25 --report r.xml").code, 1);
+      EXPECT_THAT(read("r.xml"), HasSubstr("classname=\"all-reduce\""));
+      EXPECT_EQ(run("compare " + files + " --report r.md").code, 0);
+      EXPECT_THAT(read("r.md"), ContainsRegex("\\| ring +\\| +1M \\| +128.0+ \\| +160.0+ \\| +\\+25.00 %"));
+    }
+  }
+  EXPECT_THAT(run("compare osu.json s.json").out, HasSubstr("only measured: 2K"));
+}
+
+TEST_F(Program, RefusesCollectivesOfOtherToolsThatAreNotTheSame) {
+  std::ofstream(folder_.path() / "nccl.txt") << kNcclText;
+  bench::WorkloadFile simulated = simulated_all_reduce();
+  store("s.json", simulated);
+  const auto refusal = [&](const std::string& arguments) {
+    const auto ended = run("compare " + arguments);
+    EXPECT_EQ(ended.code, 2) << arguments;
+    return ended.err;
+  };
+  EXPECT_THAT(refusal("nccl.txt s.json"), HasSubstr("say it with --ranks"));
+  EXPECT_THAT(refusal("nccl.txt s.json --ranks 4 --table 2"), HasSubstr("--table 2"));
+  EXPECT_THAT(refusal("s.json s.json --ranks 4"), HasSubstr("--ranks: none of the files"));
+  simulated.series.ranks = 8;
+  store("s8.json", simulated);
+  EXPECT_THAT(refusal("nccl.txt s8.json --ranks 4"),
+              HasSubstr("different number of ranks: measured 4, simulated 8 (--force"));
+  simulated = simulated_all_reduce();
+  simulated.series.protocol = simulated.series.protocol_between = "host";
+  store("host.json", simulated);
+  EXPECT_THAT(refusal("nccl.txt host.json --ranks 4"),
+              HasSubstr("measured with messages in device memory; those of 'host' lie in host memory"));
+  simulated = simulated_all_reduce();
+  simulated.series.points[1].size = Bytes{1024};
+  store("all.json", simulated);
+  EXPECT_THAT(refusal("nccl.txt all.json --ranks 4"),
+              HasSubstr("nccl.txt: error: does not tell the algorithm that it took, and all.json has several at 1K "
+                        "(tree, ring)"));
+}
+
 /// Two workload files, of which the second takes 10 % longer.
 bench::WorkloadFile workload_of(const std::string& world, double factor) {
   bench::WorkloadFile file{.world = world, .program = "twinlink", .command = "twinlink workload all-reduce"};
@@ -230,9 +328,6 @@ bench::WorkloadFile workload_of(const std::string& world, double factor) {
 }
 
 TEST_F(Program, ComparesWorkloadsByAlgorithmAndSize) {
-  const auto store = [&](const std::string& name, const bench::WorkloadFile& file) {
-    bench::write_json_file(folder_.path() / name, to_json(file));
-  };
   store("m.json", workload_of("measured", 1));
   bench::WorkloadFile simulated = workload_of("simulated", 1.1);
   simulated.series.points.back().algorithm = "chain";

@@ -145,7 +145,7 @@ TEST(ImportNcclTests, CollectivesBecomeWorkloads) {
   EXPECT_EQ(file.series.points[1].size, Bytes{1048576});
   EXPECT_EQ(file.series.points[1].time_us.median, 32);
   EXPECT_DOUBLE_EQ(file.series.points[1].bus_MBps, 32768 * 1.5) << "2 (n-1)/n";
-  const json written = imported_json(file);
+  const json written = bench::to_json(file);
   EXPECT_EQ(written.at("kind"), "twinlink-workload");
   EXPECT_FALSE(written.at("points").at(0).contains("predicted_us")) << "nobody told it";
   EXPECT_THAT(refusal_after([&](json& all) { all = content; }, {.window = 4}), HasSubstr("holds a collective"));

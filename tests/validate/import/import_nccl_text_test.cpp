@@ -68,7 +68,7 @@ TEST(ImportNcclText, AnAllReduceIsAWorkload) {
   EXPECT_DOUBLE_EQ(file.series.points[0].bus_MBps, 17'500);
   EXPECT_TRUE(file.series.points[0].verified);
   EXPECT_THAT(file.series.notes, Contains(HasSubstr("its columns are those of all_reduce_perf")));
-  const nlohmann::json written = imported_json(file);
+  const nlohmann::json written = bench::to_json(file);
   EXPECT_EQ(written.at("workload"), "all-reduce");
   EXPECT_FALSE(written.contains("protocol"));
 }

@@ -51,6 +51,31 @@ TEST(WorkloadFiles, AreReadAsTheyWereWritten) {
   EXPECT_EQ(to_json(workload_from_json(json, "w.json")), json);
 }
 
+TEST(WorkloadFiles, OfOtherToolsLackWhatNobodyTold) {
+  WorkloadFile file{.world = "measured",
+                    .program = "osu_allreduce 7.5",
+                    .environment = nlohmann::json{{"origin", {{"tool", "osu"}}}}};
+  file.series = {.workload = "all-reduce",
+                 .ranks = 4,
+                 .points = {{.size = Bytes{8}, .algorithm = "not told", .time_us = {.median = 20}, .verified = true}},
+                 .notes = {"means"}};
+  const nlohmann::json json = to_json(file);
+  for (const char* const untold :
+       {"command", "protocol", "protocol_between_nodes", "settings", "nodes", "places", "counters"}) {
+    EXPECT_FALSE(json.contains(untold)) << untold;
+  }
+  for (const char* const untold : {"steps", "fastest_us", "slowest_rank", "predicted_us", "n", "min_us"}) {
+    EXPECT_FALSE(json["points"][0].contains(untold)) << untold;
+  }
+  const WorkloadFile read = workload_from_json(json, "w.json");
+  EXPECT_EQ(to_json(read), json);
+  EXPECT_EQ(read.series.notes, file.series.notes);
+
+  nlohmann::json own = json;
+  own["environment"] = nlohmann::json::object();
+  EXPECT_THAT([&] { workload_from_json(own, "w.json"); }, ThrowsMessage<InputError>(HasSubstr("is missing")));
+}
+
 TEST(WorkloadFiles, SayWhichMemberIsWrong) {
   const auto refused = [](const nlohmann::json& patch, const std::string& why) {
     nlohmann::json json = to_json(sample());
