@@ -49,7 +49,7 @@ constexpr std::array kOptions{
     Option{"credits", "COUNT", "0", "the receiver grants so many at once; 0: posted receives are enough"},
     Option{"copies", kNamesOf<kCopies>, "asynchronous", "synchronous: the CPU waits for every copy"}, kSendOption};
 
-/// Of a fragment of Open MPI's pipeline (its source).
+/// Header of a fragment of Open MPI's pipeline (its source).
 constexpr Bytes kFragmentHeader = 32_B;
 
 constexpr std::array kAliases{Alias{"MV2_CUDA_BLOCK_SIZE", "chunk", "mvapich2"},

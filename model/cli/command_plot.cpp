@@ -32,7 +32,7 @@ struct PlotOptions {
   std::filesystem::path out{};
 };
 
-/// Of each curve its own, as long as there are enough.
+/// A look of its own for each curve, as long as there are enough.
 bench::FigureCurve curve_like(std::size_t number, std::string label) {
   struct Look {
     bench::Marker marker;

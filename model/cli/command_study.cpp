@@ -288,7 +288,7 @@ ExitCode run_study(const StudyOptions& options, Program& program) {
   return end_of(identity, finished);
 }
 
-/// Of a folder, or itself.
+/// The databases in a folder, or the file itself.
 std::vector<fs::path> databases_in(const fs::path& folder) {
   if (!fs::is_directory(folder)) return {folder};
   std::vector<fs::path> files;

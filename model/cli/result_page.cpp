@@ -17,7 +17,7 @@ constexpr std::size_t kMostParts = 60;
 
 std::string decimals(double value) { return fmt::format("{:.3f}", value); }
 
-/// Of curves whose points need not be at the same sizes: a row for each size, columns for each curve.
+/// A table of curves whose points need not be at the same sizes: a row for each size, columns for each curve.
 class SizeTable {
  public:
   explicit SizeTable(const std::vector<std::string>& titles) {
@@ -107,7 +107,7 @@ report::Spans path_in_order(const std::string& of, const std::vector<PathPart>& 
       .title = "Critical path in order, " + of,
       .unit = "us",
       .table = {.columns = {{"rank"}, {"what", kLeftAligned}, {"start us"}, {"end us"}, {"link", kLeftAligned}}}};
-  // Of a long path the longest parts, still in their order.
+  // A long path shows its longest parts, still in their order.
   std::vector<const PathPart*> shown;
   for (const PathPart& part : path) shown.push_back(&part);
   if (shown.size() > kMostParts) {

@@ -23,7 +23,7 @@ report::Document why_blocks(const std::string& of, const RoundFindings& found);
 /// What is wished for, on `out`.
 void print_why(const RoundFindings& found, const RoundWishes& wishes, std::ostream& out);
 
-/// Of a simulated workload: its curves, `why` of its last point, and the machine.
+/// The page of a simulated workload: its curves, `why` of its last point, and the machine.
 report::Document workload_page(const bench::WorkloadFile& file, const Platform& platform, report::Document why);
 
 }  // namespace twinlink::model

@@ -20,7 +20,7 @@ namespace twinlink::model {
 namespace s4u = simgrid::s4u;
 namespace {
 
-/// Of SimGrid's own actors, which do next to nothing.
+/// Stack of each of SimGrid's own actors, which do next to nothing.
 constexpr const char* kStackKiB = "64";
 
 /// Which faults make a difference.

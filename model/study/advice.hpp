@@ -76,7 +76,7 @@ bool chunks_matter(const Contestant& contestant);
 /// What the simulation leaves out of the numbers is larger.
 inline constexpr double kTieMargin = 0.01;
 
-/// Of the samples within `margin` of the fastest, the one with the largest chunk, and then with the least depth.
+/// The sample within `margin` of the fastest that has the largest chunk, and then the least depth.
 /// `samples` is not empty.
 const Sample& simplest_of_fastest(std::span<const Sample> samples, double margin = kTieMargin);
 

@@ -59,7 +59,7 @@ std::optional<Bytes> chunk_option(const AdviceReport& report, const Variant& who
   return chunk;
 }
 
-/// Of the longest name that is shown, and the space behind it: of `places` in each ranking, and of the references.
+/// Width of the longest name that is shown, with the space behind it: `places` of each ranking, and the references.
 std::size_t name_width(const AdviceReport& report, std::size_t places) {
   std::size_t width = 0;
   const auto take = [&](const Variant& who) { width = std::max(width, to_string(who).size()); };

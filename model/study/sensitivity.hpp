@@ -24,8 +24,8 @@ struct Sensitivity {
   std::vector<std::string> refused{};   ///< numbers that can be neither larger nor smaller
 };
 
-/// Of the one size of `plan`, which is simulated once for each number. An UnavailableError or UsageError if the message
-/// cannot be sent on the platform as it is.
+/// Sensitivity at the one size of `plan`, simulated once for each number. An UnavailableError or UsageError if the
+/// message cannot be sent on the platform as it is.
 Sensitivity sensitivity_of(const Platform& platform, const TimesPlan& plan);
 
 }  // namespace twinlink::model

@@ -116,7 +116,7 @@ void borrow_costs(Platform& platform, const Platform& base) {
     borrow.mark(value);
     return value;
   };
-  // Of memories with a cache, if there is one: the costs may say what it lacks.
+  // A memory with a cache, if there is one: the costs may say what it lacks.
   const auto cached = std::ranges::find_if(base.node.memories, [](const auto& m) { return m.cache.has_value(); });
   const HostMemory& like = cached != base.node.memories.end() ? *cached : base.node.memories.front();
   for (HostMemory& memory : platform.node.memories) {

@@ -8,7 +8,7 @@
 
 namespace twinlink::model {
 
-/// Of this machine, or as somebody has written one down. Devices and bridges that matter are in it.
+/// Topology of this machine, or one that somebody has written down. Devices and bridges that matter are in it.
 class HwlocTopology {
  public:
   /// This machine. An EnvironmentError if hwloc cannot look at it.

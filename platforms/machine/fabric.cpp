@@ -27,7 +27,7 @@ Rate times(Rate each, int count) { return Rate{each.bytes_per_second() * count};
 /// The number of a link that stands for all of its switch and level.
 constexpr std::int64_t kAll = (std::int64_t{1} << kBits) - 1;
 
-/// Of the ports of a message, without order in its bits (the finalizer of MurmurHash3, 64 bits).
+/// A hash of a message's ports, without order in its bits (the finalizer of MurmurHash3, 64 bits).
 std::uint64_t hash(const FabricPort& from, const FabricPort& to, int seed) {
   std::uint64_t state = static_cast<std::uint64_t>(seed);
   for (const int number : {from.node, from.nic, to.node, to.nic}) {

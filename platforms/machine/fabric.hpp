@@ -68,7 +68,7 @@ struct TreePorts {
 struct Fabric {
   Sourced<Rate> link{};                        ///< of one adapter, each way
   std::optional<Sourced<Rate>> switch_link{};  ///< of one link between switches, each way; none: `link`
-  /// Of one link of the highest level: to the cores of a tree, between groups of a dragonfly. None: `switch_link`.
+  /// Rate of one link of the highest level: to the cores of a tree, between groups of a dragonfly. None: `switch_link`.
   std::optional<Sourced<Rate>> core_link{};
   std::optional<Sourced<Rate>> duplex{};      ///< of an adapter both ways together, where that is less than both
   std::optional<Sourced<Seconds>> latency{};  ///< of passing one switch; the first is in the messages' own latency
@@ -87,11 +87,11 @@ struct Fabric {
   [[nodiscard]] std::string wrong_size() const;
   /// What is wrong with the ports of the switches, where nodes have `nics` adapters; empty: nothing.
   [[nodiscard]] std::string wrong_ports(int nics) const;
-  /// Of a tree whose ports are not wrong.
+  /// The ports of a tree, which must not be wrong.
   [[nodiscard]] TreePorts ports(int nics) const;
   [[nodiscard]] Rate switch_rate() const { return switch_link.value_or(link).value; }
   [[nodiscard]] Rate core_rate() const { return core_link ? core_link->value : switch_rate(); }
-  /// Of what half of `nodes` nodes, of `nics` adapters each, can send, the share that reaches the other half: the least
+  /// Share of what half of `nodes` nodes, with `nics` adapters each, can send that reaches the other half: the least
   /// level decides, each link as good as it can be loaded. Of rails that nothing joins: within the rails.
   [[nodiscard]] double bisection(std::int64_t nodes, int nics) const;
 };
@@ -118,7 +118,7 @@ struct FabricWay {
 
 /// The way from one port to another, of another node. Of rails that nothing joins both are of one rail.
 FabricWay fabric_way(const Fabric& fabric, const FabricPort& from, const FabricPort& to);
-/// Of a Hop's link: its kind, and the numbers that tell those of a kind apart: "leaf 3 up 0", "group 0 to 2".
+/// Name of a Hop's link: its kind, and the numbers that tell those of a kind apart: "leaf 3 up 0", "group 0 to 2".
 std::string fabric_link_name(std::uint64_t link);
 
 }  // namespace twinlink::model

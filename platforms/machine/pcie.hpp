@@ -10,7 +10,7 @@ struct PcieGeneration {
   double payload;    ///< of which data are, per unit of `coded`
   double coded;
 
-  /// Of one lane each way, in 10^9 bytes per second, before packet headers.
+  /// Rate of one lane each way, in 10^9 bytes per second, before packet headers.
   [[nodiscard]] double lane_rate() const { return transfers / 8 * payload / coded; }
 };
 

@@ -174,7 +174,7 @@ struct NetworkCosts {
   Sourced<Piecewise> send_overhead{};   ///< the CPU posts a send, with the bytes of it that it copies at once
   Sourced<Seconds> receive_overhead{};  ///< the CPU posts a receive
   Sourced<Piecewise> latency{};         ///< from the posted send until the first byte flows, adapter and wire included
-  /// Of one message, or of the part of one that an adapter has, where that is less than the links allow.
+  /// Rate of one message, or of the part of one that an adapter has, where that is less than the links allow.
   std::optional<Sourced<Rate>> rate{};
   Sourced<Bytes> eager_limit{};  ///< up to here a message leaves without waiting for its receive
   /// The eager limit with which `latency` was measured; absent: `eager_limit`.
@@ -221,12 +221,12 @@ struct NetworkCosts {
   }
   /// The CPU posts a send of `size`.
   [[nodiscard]] Seconds posting(Bytes size) const { return send_overhead.value.at(size); }
-  /// Of a message of `size` that CPUs copy in pieces, the last one, which the receiver's CPU copies when the sender's
+  /// Last piece of a message of `size` that CPUs copy in pieces, which the receiver's CPU copies when the sender's
   /// is through. Nothing of others, whose bytes all flow at once.
   [[nodiscard]] Bytes last_fragment(Bytes size) const {
     return fragment && copied_by == CopiedBy::both && !is_eager(size) ? std::min(size, fragment->value) : Bytes{};
   }
-  /// Of the same: what goes with the request, so that the sender's CPU has copied it when it has posted the message.
+  /// Part of such a message that goes with the request: the sender's CPU has copied it when it has posted the message.
   [[nodiscard]] Bytes first_part(Bytes size) const { return std::min(eager_limit.value, last_fragment(size)); }
   /// The CPU posts a control message, as it does the smallest message; a part of `control`.
   [[nodiscard]] Seconds sending_control() const { return std::min(posting(Bytes{}), control.value); }
@@ -270,7 +270,7 @@ struct RuntimeCosts {
   std::optional<Sourced<Seconds>> peer_check{};
 };
 
-/// Of all kinds together.
+/// Nodes of all kinds together.
 inline constexpr int kMostNodes = 1'000'000;
 /// Memories, hubs, adapters and GPUs of a node and its domain, and their links, those of all kinds together: between
 /// all of them ways are looked for.

@@ -11,7 +11,7 @@
 namespace twinlink::model {
 namespace {
 
-// Of the toolkit: the drivers that came with it (release notes of CUDA 4.0 and 5.0 for Linux).
+// Versions of the toolkit, by the drivers that came with it (release notes of CUDA 4.0 and 5.0 for Linux).
 const Version kSharedBuffers{{3, 1}};
 const Version kPeerAccess{{4, 0}};
 const Version kPeerDriver{{270, 41, 19}};

@@ -244,7 +244,7 @@ class NodeCheck {
     }
   }
 
-  /// Of each node those of its own, and nothing of other kinds.
+  /// Routes within each node, and none to nodes of other kinds.
   void check_routes() {
     const Topology topology(platform_);
     for (std::size_t i = 0; i < static_cast<std::size_t>(node_.domain); ++i) {
@@ -286,7 +286,7 @@ void complete_node(Platform& platform) {
   Node& node = platform.node;
   for (Gpu& gpu : node.gpus) {
     const Hops hops = topology.ways().hops_from(gpu.name);
-    // Of the other nodes of a domain it reaches none.
+    // It reaches no part of the other nodes of its domain.
     const auto nearest = [&](const auto& things) {
       return std::ranges::min(things, {},
                               [&](const auto& thing) {

@@ -312,7 +312,7 @@ void read_mpi(Section& section, Platform& platform) {
   if (platform.fabric) {
     section.nested("network", "'network'", [&](Section& map) { platform.network = read_network(map); });
   } else {
-    // Of a library that a single node uses as well.
+    // A single node uses the same library, whose part may have a network.
     section.find("network");
   }
   section.nested("intra_node", "'intra_node'",

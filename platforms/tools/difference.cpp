@@ -14,7 +14,7 @@ namespace {
 /// Less is what writing a number and reading it back leaves.
 constexpr double kEqual = 1e-11;
 
-/// Of the top of a file: what it is called, and where numbers come from.
+/// Keys at the top of a file that say what it is called, and where numbers come from.
 constexpr std::array<std::string_view, 4> kNoDifference{"schema", "name", "description", "sources"};
 
 std::string joined(const std::string& path, std::string_view key) {

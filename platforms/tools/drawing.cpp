@@ -147,7 +147,7 @@ class Picture {
     return std::ranges::find(platform_.gpu_types, gpu.type, &GpuType::name)->model;
   }
 
-  /// Of a domain each node has as many, in their order.
+  /// The nodes of a domain share its GPUs out evenly, in their order.
   static std::string device(int node, const Node& parts, std::size_t gpu) {
     const std::size_t each = parts.gpus.size() / static_cast<std::size_t>(parts.domain);
     return fmt::format("{}/{}", node / parts.domain * parts.domain + static_cast<int>(gpu / each), gpu % each);
@@ -161,7 +161,7 @@ class Picture {
     return text;
   }
 
-  /// Of several links between the same two parts, a way takes the widest; of equal ones the first.
+  /// Does a way take this link? Between the same two parts it takes the widest, and of equal ones the first.
   static bool is_taken(const Node& node, const Link& link, bool forward) {
     const std::string& from = forward ? link.from : link.to;
     const std::string& to = forward ? link.to : link.from;

@@ -259,7 +259,7 @@ std::set<std::string> names_with(const std::string& prefix, const std::set<std::
   return found;
 }
 
-/// Of all kinds of nodes; parts of others than the first are called "KIND-NAME".
+/// Takes them out of all kinds of nodes; parts of others than the first are called "KIND-NAME".
 void take_out_of_all(YamlValue& document, const std::set<std::string>& links, const std::set<std::string>& adapters) {
   if (YamlValue* nodes = document.find("nodes")) take_out(*nodes, links, adapters);
   YamlValue* kinds = document.find("kinds");

@@ -106,7 +106,7 @@ class Topology {
   /// How many nodes there are, of all kinds.
   [[nodiscard]] int nodes() const { return nodes_; }
   [[nodiscard]] const NodePart& part_of(int node) const;
-  /// Of which parts() it is one.
+  /// The index in parts() of the one that it belongs to.
   [[nodiscard]] std::size_t part_with(std::size_t gpu) const;
   [[nodiscard]] const std::vector<NodePart>& parts() const { return parts_; }
   /// The graph that a node is in, without those of other kinds.
@@ -115,7 +115,7 @@ class Topology {
   [[nodiscard]] int copy_of(int node) const;
   [[nodiscard]] std::size_t gpu_of(const Place& place) const;
   [[nodiscard]] const GpuType& type_of(std::size_t gpu) const;
-  /// Of each device, node by node.
+  /// Places of all devices, node by node.
   [[nodiscard]] std::vector<Place> places() const;
   /// The host memory next to a GPU, and the one with the most hops from it.
   [[nodiscard]] std::size_t memory_near(std::size_t gpu) const;
@@ -152,7 +152,7 @@ class Topology {
   [[nodiscard]] Route from_nic_route(std::string_view nic, Location to) const;
   /// What the ways of a message through adapters add to its latency: the sender's adapter reads the bytes, so that
   /// their way is crossed twice, and the receiver's writes them.
-  /// Of several ways that of the longest.
+  /// Latency of a message's way; where there are several, of the longest.
   [[nodiscard]] Seconds message_way(Location from, const Adapters& adapters, Location to) const;
   /// What the switches between two nodes add to that.
   [[nodiscard]] Seconds fabric_latency(int from_node, int to_node, const Adapters& adapters) const;
@@ -182,7 +182,7 @@ class Topology {
   /// And what follows a put of `size` bytes that raises a signal.
   [[nodiscard]] CopyEnding put_ending(const End& from, const End& to, const CopyCost& copy, Bytes size) const;
 
-  /// Of a location that is not interleaved.
+  /// Name of a location, which must not be interleaved.
   [[nodiscard]] const std::string& name(Location location) const;
   /// "gpu0 -> ioh0 -> numa0".
   [[nodiscard]] std::string describe(std::string_view from, const Route& route) const;

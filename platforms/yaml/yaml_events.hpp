@@ -26,7 +26,7 @@ class YamlBudget {
   std::size_t left_ = kValues;
 };
 
-/// Of a tree, itself included.
+/// Number of values in a tree, itself included.
 std::size_t count_values(const YamlValue& value);
 
 /// Parses `text`; `file` is the name for messages. A text without any value gives a null. What is wrong goes into

@@ -96,7 +96,7 @@ class Expander {
     list.items = std::move(items);
   }
 
-  /// Of each range in `value` the number that belongs to entry `index` of `count`.
+  /// Replaces each range in `value` by its number for entry `index` of `count`.
   void pick(YamlValue& value, std::size_t index, std::size_t count) {
     for (YamlValue& item : value.items) pick(item, index, count);
     for (YamlValue::Entry& entry : value.entries) pick(entry.value, index, count);

@@ -57,7 +57,7 @@ struct Alias {
   std::string_view target;  ///< "chunk", "depth" or the name of an option
   /// "mvapich2": whose name it is; the library's presets begin with this. Empty: of no preset's library.
   std::string_view library = {};
-  /// Of a chunk: the part of the library's value that carries no data, its header.
+  /// Header of a chunk: the part of the library's value that carries no data.
   Bytes header{};
 };
 
@@ -96,7 +96,7 @@ class Channel {
 
   /// Moves a window of messages both ways at once: sends `outgoing`, in order, and receives `incoming`, in order. The
   /// peer must make the opposite call with the same sizes. Views are in the protocol's message_memory().
-  /// Of a sender, `delivered` may mean that the bytes are on their way and its buffer is free; a receiver has them.
+  /// For a sender `delivered` may mean that the bytes are on their way and its buffer is free; a receiver has them.
   /// An exchange that fails, by its Outcome or an exception, leaves the two ends out of step: what was under way might
   /// be taken for a later message. So every later one fails in the same way and moves nothing; open another channel.
   Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming);

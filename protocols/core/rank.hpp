@@ -158,7 +158,7 @@ struct IpcHandle {
   std::array<std::byte, 16> device{};  ///< UUID of the owner's device; zeros for host memory
   std::uint64_t offset = 0;            ///< of the buffer within the allocation that the token names, bytes
   std::uint64_t size = 0;              ///< of the buffer, bytes
-  /// Of the allocation in the owner's address space, as a key for caches: no two buffers of a rank have the same one at
+  /// Address of the allocation in the owner's space, as a key for caches: no two buffers of a rank have the same one at
   /// the same time, but a new buffer may have that of a released one.
   std::uint64_t address = 0;
 

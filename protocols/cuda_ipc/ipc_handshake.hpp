@@ -141,7 +141,7 @@ struct Reaction {
 /// One endpoint: this rank's side of the handshake with one peer. A value: may be copied and compared.
 class Endpoint {
  public:
-  /// Of two ranks that both ask, Open MPI's code lets the higher one answer: `outranks_peer`.
+  /// Where two ranks both ask, Open MPI's code lets the higher one answer: `outranks_peer`.
   Endpoint(Fidelity fidelity, bool outranks_peer) : fidelity_(fidelity), outranks_peer_(outranks_peer) {}
 
   /// Goes to the next state and says what must be done now.

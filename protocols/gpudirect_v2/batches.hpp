@@ -47,7 +47,7 @@ struct BatchedPieces {
     return batched(piece) ? batch(piece) : std::span(&pieces[piece.number], 1);
   }
   [[nodiscard]] bool batched(const Piece& piece) const { return batch(piece).size() > 1; }
-  /// Of the whole message or batch.
+  /// Name of the whole message or batch.
   [[nodiscard]] std::uint64_t name(const Piece& piece) const { return batch_name(batch(piece)); }
 
   std::vector<View> pieces;                    ///< of a batch its first message

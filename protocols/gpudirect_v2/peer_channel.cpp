@@ -20,7 +20,7 @@ class PeerChannel final : public Channel {
         batch_(batch),
         path_taken_(std::move(path_taken)),
         end_(rank, peer) {
-    // Of flags that nobody has taken, one more must find room: the beginning of the next connection.
+    // One more flag must find room beside those that nobody has taken: the beginning of the next connection.
     const std::size_t most = mover.flags ? kMostSignals - 1 : static_cast<std::size_t>(kMaxDepth);
     for (Lane& lane : lanes_) lane.depth = std::min(static_cast<std::size_t>(settings_.depth_or_one()), most);
     lanes_[kIncoming].steps = mover.receiver(awaited_);
@@ -58,7 +58,7 @@ class PeerChannel final : public Channel {
   std::uint64_t batch_;
   std::string path_taken_;
 
-  // Of the exchange under way; the lanes' steps refer to them.
+  // State of the exchange under way; the lanes' steps refer to it.
   PeerEnd end_;
   PeerTransfer awaited_{end_};
   PeerTransfer sent_{end_};

@@ -14,7 +14,7 @@ namespace twinlink {
 struct Ready {
   std::uint64_t buffer = 0;  ///< SharedBuffers::Name::number
   std::uint64_t offset = 0;
-  /// Of a batch: from one message to the next, or 0 where each of the others has a `place` of its own.
+  /// Distance from one message of a batch to the next, or 0 where each of the others has a `place` of its own.
   std::uint64_t length = 0;
   std::uint64_t whole = 0;  ///< of the message that they are a part of; batch_name() of a batch
 };

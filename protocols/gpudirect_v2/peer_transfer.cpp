@@ -67,7 +67,7 @@ Outcome PeerTransfer::open(const ReceivedReady& first, std::span<const ReceivedR
   };
   theirs_.clear();
   try {
-    // Of a batch, `length` is the distance from one message to the next.
+    // `length` of a batch is the distance from one message to the next.
     add(first, mine.size() == 1 ? Bytes{first.length} : mine.front().length);
     for (const ReceivedReady& place : places) add(place, Bytes{place.length});
   } catch (const Error& error) {

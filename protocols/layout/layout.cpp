@@ -80,7 +80,7 @@ Layout Layout::indexed(std::vector<LayoutBlock> list) {
 
 Bytes Layout::extent(Bytes packed) const {
   if (contiguous() || packed == Bytes{}) return packed;
-  // Of the last element, a part from 1 byte to all of it belongs to the message.
+  // From 1 byte to all of the last element belongs to the message.
   const std::uint64_t whole = (packed.count() - 1) / in_element_.count();
   if (whole > kMostBytes / period_.count()) {
     throw UsageError("a message of " + format_size(packed) + " in the layout " + describe(*this) +

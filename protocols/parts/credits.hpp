@@ -10,10 +10,10 @@
 
 namespace twinlink {
 
-/// Of one transfer, as both ends work them out. Pure.
+/// Credits of one transfer, as both ends work them out. Pure.
 class Credits {
  public:
-  /// Of a transfer of `pieces` through `buffers` buffers; `batch` is 1 to `buffers`, or 0 where credits are not used.
+  /// Credits for `pieces` through `buffers` buffers; `batch` is 1 to `buffers`, or 0 where credits are not used.
   Credits(std::size_t pieces, std::size_t buffers, std::size_t batch)
       : pieces_(pieces), buffers_(buffers), batch_(std::max<std::size_t>(batch, 1)) {}
 

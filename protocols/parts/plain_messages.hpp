@@ -26,7 +26,7 @@ class PlainMessages {
   Rank& rank_;
   Bytes chunk_;
   Seconds timeout_;
-  // Of the exchange under way, and kept for the next one.
+  // State of the exchange under way, kept for the next one.
   static constexpr std::size_t kIncoming = 0;
   static constexpr std::size_t kOutgoing = 1;
   std::array<std::vector<Bytes>, 2> wholes_;  ///< by lane and piece: the length of its message

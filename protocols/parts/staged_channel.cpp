@@ -33,7 +33,7 @@ std::vector<Step> StagedChannel::sending_steps() {
     if (lies_on_host(p)) return Outcome{};
     return rank_.copy(out_.network.at(p), out_.buffers.at(p), kHostStream, Engine::dma);
   };
-  // Of the pieces that wait for one grant only the first receives it: those behind it are sent after it.
+  // Only the first of the pieces that wait for one grant receives it: those behind it are sent after it.
   const auto recv_credit = [this](const Piece& p) -> Started {
     if (!out_.credits.sender_awaits_grant_before(p.number)) return Outcome{};
     return rank_.recv_control(peer_, tags::kCredit, credit_);

@@ -55,7 +55,7 @@ class ObservedRank : public DecoratedRank {
   /// wait_any() has returned the operation, or, where it is not `finished`, it was abandoned.
   virtual void operation_ended(Op op, bool finished) = 0;
 
-  /// Of the last step(); empty before the first.
+  /// Words of the last step(); empty before the first.
   [[nodiscard]] const std::string& step_words() const { return step_; }
 
  private:

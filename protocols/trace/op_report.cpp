@@ -15,7 +15,7 @@ std::string words_of(const OpReport& report) {
 
 bool takes_control(const OpReport& report) { return report.verb == "recv_control" || report.verb == "await signal"; }
 
-/// Of what goes from one rank to another, and whether the report is of who took it.
+/// Kind of what goes from one rank to another, and whether the report is of who took it.
 std::optional<std::pair<EarlierExchanges::Kind, bool>> EarlierExchanges::kind_of(const OpReport& report) {
   if (!report.peer) return std::nullopt;
   const bool message = report.verb == "send" || report.verb == "receive";

@@ -12,7 +12,7 @@
 namespace twinlink {
 namespace {
 
-/// Of a work: what protocols put on it, twice over. Pages that nobody touches take no memory.
+/// Stack of a work: twice what protocols put on it. Pages that nobody touches take no memory.
 constexpr std::size_t kStack = std::size_t{256} << 10U;
 using Stack = std::array<std::byte, kStack>;
 

@@ -17,7 +17,7 @@ struct Group {
 
   [[nodiscard]] int size() const { return members; }
   [[nodiscard]] int rank(int member) const { return first + member * distance; }
-  /// Of the member that is so many places further on, or back.
+  /// Rank of the member that is so many places further on, or back.
   [[nodiscard]] int rank_at(int places) const { return rank(wrapped(self + places)); }
   /// Numbers of parts go round as the ranks do.
   [[nodiscard]] int wrapped(int number) const;

@@ -126,7 +126,7 @@ void note_unbound(const Mpi& mpi, const Numa& numa) {
   fmt::print(stderr, "twinlink-real: note: --bind: {}\n", numa.binding());
 }
 
-/// Of rank 0's node.
+/// Notes what rank 0's node lacks.
 void note_lacks(const Mpi& mpi, const nlohmann::json& within_node) {
   if (mpi.rank() != 0 || !within_node.contains("lacks")) return;
   fmt::print(stderr, "twinlink-real: note: {}\n", within_node.at("lacks").get<std::string>());

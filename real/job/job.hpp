@@ -64,7 +64,7 @@ class Job {
   Job& operator=(const Job&) = delete;
 
   [[nodiscard]] MeasuredRank& rank();
-  /// Of the rank's device, all of it.
+  /// All memory of the rank's device.
   [[nodiscard]] Bytes device_memory() const;
   /// What the result was measured on; complete after conclude().
   [[nodiscard]] const nlohmann::json& environment() const;

@@ -46,7 +46,7 @@ class PacedRuntime final : public DeviceRuntime {
   /// The topology and the clock must outlive this object.
   PacedRuntime(std::unique_ptr<DeviceRuntime> inner, Role role, PaceClock& clock);
 
-  /// Of all copies that have been moved, copy_now() apart.
+  /// Counts of all copies that have been moved, copy_now() apart.
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
   [[nodiscard]] const std::vector<DeviceInfo>& devices() const override { return inner_->devices(); }
@@ -115,7 +115,7 @@ class PacedRuntime final : public DeviceRuntime {
     std::uint64_t started = 0;
     std::uint64_t ended = 0;
     std::map<std::uint64_t, Seconds> completions{};  ///< of copies of whose end the caller does not know, by number
-    /// Of the last one, by the platform; before the first one long ago.
+    /// End of the last one, by the platform; before the first one long ago.
     Seconds flow_end{-std::numeric_limits<double>::infinity()};
     Seconds turn_end{flow_end};  ///< the same with its signal, and what the queue needs to go on behind that
     Seconds last_end{};

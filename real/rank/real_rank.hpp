@@ -36,7 +36,7 @@ class RealRank final : public MeasuredRank {
   RealRank& operator=(const RealRank&) = delete;
 
   Seconds now() override;
-  /// Of this thread, waiting included: a rank that waits asks again and again.
+  /// Time of this thread, waiting included: a rank that waits asks again and again.
   [[nodiscard]] std::optional<Seconds> cpu_time() const override;
   [[nodiscard]] Seconds silence_of(RankId peer) override { return life_.silence_of(peer); }
   [[nodiscard]] const Path& path_to(RankId peer) const override;

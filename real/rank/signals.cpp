@@ -43,7 +43,7 @@ void Signals::attach(RankId peer, const SharedMemory::Token& token) {
   peers_.insert_or_assign(peer, SharedMemory::open(token));
 }
 
-/// Of the words that this rank writes.
+/// First byte of the words that this rank writes.
 std::byte* Signals::first_byte(const SharedMemory& memory) const {
   return static_cast<std::byte*>(static_cast<void*>(ring(memory, self_, Tag{0})));
 }

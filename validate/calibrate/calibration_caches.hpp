@@ -12,7 +12,7 @@ namespace twinlink::validate {
 /// The group of messages whose bytes no cache holds.
 inline constexpr std::string_view kUncached = "mpi.intra_node.uncached";
 
-/// Of the messages within a node, and the windows of them, takes those out of their groups whose rounds go through more
+/// Takes those messages within a node, and windows of them, out of their groups whose rounds go through more
 /// memory than the caches hold: a group of their own. How much that is, becomes the `cache` of the memories where they
 /// lie. Nothing where the probes show no such messages: of no split in two by that memory, the bytes of the ones take
 /// clearly longer than those of the others.

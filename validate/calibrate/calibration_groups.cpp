@@ -63,7 +63,7 @@ std::vector<std::string> check_machine(const ProbeSet& probes, const model::Plat
 }
 
 Observation observation_of(const Meant& meant) {
-  // Of a normal distribution, 5th and 95th percentile are this many standard deviations apart.
+  // The 5th and 95th percentile of a normal distribution are this many standard deviations apart.
   constexpr double kDeviations = 3.29;
   const bench::Statistics& time_us = meant.probe->line.time_us;
   return {

@@ -23,7 +23,7 @@ class MessageFits {
 
   /// The numbers that stand for what CPUs do for messages.
   void fit_cpu();
-  /// Of the group of messages by themselves, with what CPUs do of them, which fit_cpu() has told. Sending is limited to
+  /// Observations of messages by themselves, less what CPUs do of them, which fit_cpu() has told. Sending is limited to
   /// what the shortest takes.
   std::vector<Observation> observations_beside_cpu(const Group& messages);
 

@@ -39,7 +39,7 @@ const Probe* line_at_rest(const bench::ProbeLine& written, std::size_t file, con
 
 Seconds deviation(const Observation& observation) { return observation.time * observation.spread; }
 
-/// Of all lines of one size.
+/// Sum over all lines of one size.
 struct Sum {
   double lines = 0;
   Seconds longer{};

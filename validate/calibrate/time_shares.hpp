@@ -28,7 +28,7 @@ class TimeSplit {
  public:
   explicit TimeSplit(const model::Platform& platform);
 
-  /// Of `measured`, which is positive. Nothing if the platform lacks a number that this needs.
+  /// Shares of `measured`, which is positive. Nothing if the platform lacks a number that this needs.
   [[nodiscard]] std::optional<TimeShares> shares(const Primitive& primitive, Bytes size, Seconds measured) const;
 
  private:

@@ -38,7 +38,7 @@ Times times_of(const std::string& name, const bench::Series& series, const Probe
   return times;
 }
 
-/// Of one message one way: with messages both ways at once, the rate counts both.
+/// Time of one message one way: with messages both ways at once, the rate counts both.
 double time_one_way(const bench::Series& series, const bench::Point& point) {
   if (series.pattern != bench::Pattern::bidirectional) return point.time_us.median;
   return static_cast<double>(point.size.count()) / (point.bandwidth_MBps / 2);

@@ -114,7 +114,7 @@ std::string settings_label(const bench::Series& series) {
     add_protocol_options(options, series);
     const auto protocols = all_protocols();
     const auto found = std::ranges::find(protocols, series.protocol, [](const Protocol* p) { return p->name(); });
-    // Of a protocol that this program does not know, nothing is a default.
+    // A protocol that this program does not know has no defaults here.
     const Settings defaults = found == protocols.end() ? Settings{} : (*found)->defaults();
     Settings other = series.settings;
     if (other.chunk == defaults.chunk) other.chunk.reset();

@@ -122,7 +122,7 @@ class NvbandwidthReader {
     }
   }
 
-  /// Of both ways at once, the slower one says when both have ended.
+  /// The slower one of both ways at once says when both have ended.
   void add(bench::ProbeLine line) {
     const auto same = [&](const bench::ProbeLine& other) { return other.name == kBothWays && other.gpu == line.gpu; };
     const auto found = line.name == kBothWays ? std::ranges::find_if(findings_.lines, same) : findings_.lines.end();

@@ -19,7 +19,7 @@ Seconds flow_of_message(const Primitive& primitive, Bytes size, const model::Top
 
 /// One message on an idle machine.
 Seconds predict_message(const Primitive& primitive, Bytes size, const model::Topology& topology);
-/// Of a window of messages, what comes beside the intervals between them: one message, and the answer.
+/// Time of a window of messages beside the intervals between them: one message, and the answer.
 Seconds beside_gaps(const Primitive& primitive, Bytes size, const model::Topology& topology);
 /// From one message of a window to the next, but for the gap: the bytes; where the sender's CPU copies them in pieces
 /// all that this CPU does for one.

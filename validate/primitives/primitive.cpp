@@ -119,7 +119,7 @@ std::optional<Seconds> predict_queued(const Primitive& primitive, Bytes size, co
   return share_of_queue(*times, times->by_event ? or_none(topology.platform().runtime.failed_poll) : Seconds{});
 }
 
-/// Of a queue of puts with signals, what comes beside the intervals between them: the first until it is there, and the
+/// Time of a queue of puts with signals beside the intervals between them: the first until it is there, and the
 /// answer to the last signal, unless the sender takes longer to learn that its put has ended; a kernel that raises the
 /// signal tells it by itself.
 Seconds beside_signals(const Primitive& primitive, const CopyTimes& times, Seconds signal, const Topology& topology) {

@@ -105,7 +105,7 @@ std::optional<Primitive> find_primitive(const bench::ProbeLine& line, const mode
 /// "driver.runtime.ipc_open". Of a copy with something on top, where that is; of a part of a copy the number that
 /// stands for it: "driver.copies.peer.overhead".
 std::string cost_path(const Primitive& primitive, const model::Topology& topology);
-/// Of what copies(): where the copy itself is, "driver.copies.peer".
+/// Path of the number that says what copies() costs: "driver.copies.peer".
 std::string copy_path(const Primitive& primitive, const model::Topology& topology);
 
 /// The narrowest of what lies on the way: links, the fabric, and for copies DRAM and what hubs and memories let peers
@@ -120,7 +120,7 @@ Seconds message_way(const Primitive& primitive, const model::Topology& topology)
 /// limits them.
 Seconds flow_time(Bytes size, std::optional<Rate> narrowest, std::optional<Rate> rate);
 
-/// Of queued puts with signals that took `time`: the number that only they tell, `signal_gap` or
+/// The number that only queued puts with signals tell, here those that took `time`: `signal_gap` or
 /// `kernel_signal_gap`; not positive where the rest takes all of it. Nothing if
 /// the platform lacks a number that this needs.
 std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds time, const model::Topology& topology);
@@ -130,7 +130,7 @@ Seconds flow_alone(const Primitive& primitive, Bytes size, const model::Topology
 
 /// What `size` bytes take on an idle machine. Nothing if the platform lacks a number that this needs.
 std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const model::Topology& topology);
-/// Of a copy with something on top: what the copy alone takes; below a signal the CPU does not wait to learn of its
+/// Time of the copy alone below something on top of it; below a signal the CPU does not wait to learn of its
 /// end. As for predict().
 std::optional<Seconds> predict_below(const Primitive& primitive, Bytes size, const model::Topology& topology);
 

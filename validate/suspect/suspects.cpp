@@ -55,7 +55,7 @@ double log_error(const bench::ProbeLine& line, Seconds predicted) {
 
 double square(double value) { return value * value; }
 
-/// Of the platform as it is.
+/// Squared errors of the platform as it is.
 double squares(const Curve& curve) {
   return std::accumulate(curve.points.begin(), curve.points.end(), 0.0, [](double sum, const Point& point) {
     return sum + square(log_error(*point.line, point.predicted));
@@ -328,7 +328,7 @@ class Inspector {
     suspect.errors = summarize_errors(rows);
   }
 
-  /// Of parts that explain as much, links come first, for a hub stands for its links; then the one that lacks least.
+  /// Parts that explain as much: links come first, for a hub stands for its links; then the one that lacks least.
   void find_alike() {
     constexpr double kAlike = 0.01;
     if (result_.suspects.empty()) return;

@@ -10,7 +10,7 @@
 namespace twinlink::model {
 namespace {
 
-// Of a rank: twice what protocols put on it. Pages that nobody touches take no memory.
+// The stack of a rank: twice what protocols put on it. Pages that nobody touches take no memory.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr std::size_t kStack = std::size_t{1} << 20U;
 #else

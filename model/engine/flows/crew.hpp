@@ -44,7 +44,7 @@ class Crew {
   };
   /// Who runs now; null outside.
   [[nodiscard]] Member* running() { return running_; }
-  /// Of who runs: until somebody wakes it.
+  /// Whoever runs sleeps until somebody wakes it.
   void pause();
   void wake(Member& member);
 

@@ -33,7 +33,7 @@ struct SimGridSetting {
   std::string value;
 };
 std::span<const SimGridSetting> simgrid_settings();
-/// Of the library that runs: "3.32".
+/// The version of the library that runs: "3.32".
 std::string simgrid_version();
 
 /// What has crossed one direction of a link, or what a part lets devices have, since the start.
@@ -69,7 +69,7 @@ class Machine {
   void shrink(std::size_t link, double share);
   [[nodiscard]] bool any_cut() const { return any_cut_; }
   [[nodiscard]] bool is_cut(const FlowRoute& route) const;
-  /// Of a way within a node.
+  /// Is a way within a node cut?
   [[nodiscard]] bool is_cut(const Route& route) const;
 
   /// What has begun to cross a part's links, or a memory, in any node; and whether some of it is under way.
@@ -80,7 +80,7 @@ class Machine {
   /// Nothing for a memory whose bandwidth the platform does not say: nobody knows.
   [[nodiscard]] std::optional<Carried> carried(std::string_view part) const;
 
-  /// Of all links that anything has crossed, always in the same order; new ones may come between. By name they are
+  /// All links that anything has crossed, always in the same order; new ones may come between. Their names are
   /// unique: "node 0 gpu0-switch forward", "node 3 mlx5_0 out", "fabric up 2 0".
   [[nodiscard]] std::vector<LinkUse> link_use() const;
 

@@ -13,7 +13,7 @@ namespace twinlink::model {
 class WrittenBytes {
  public:
   void write(Bytes at, Bytes length);
-  /// Of the bytes [at, at+length), how many a CPU has just written. From now on they are at rest, whoever it is that
+  /// How many of the bytes [at, at+length) a CPU has just written. From now on they are at rest, whoever it is that
   /// reads or writes them: reading the same bytes again takes no longer.
   Bytes take(Bytes at, Bytes length);
 

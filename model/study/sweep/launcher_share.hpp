@@ -3,7 +3,7 @@
 
 namespace twinlink::model {
 
-/// Of all processes of a launcher this one's number.
+/// This process's number among all that a launcher started.
 struct Share {
   int rank = 0;
   int ranks = 1;

@@ -36,7 +36,7 @@ Table best_table(const StudyIdentity& identity, std::span<const StudyRow> rows) 
   return table;
 }
 
-/// Of each value of an axis how much longer it takes than the best of its axis, all else the same: the geometric mean
+/// How much longer each value of an axis takes than the best of its axis, all else the same: the geometric mean
 /// over all else for which every value has a time.
 Table effects(const StudyIdentity& identity, std::span<const StudyRow> rows) {
   Table table{.columns = {left("axis"), left("value"), {"times the best value's time"}, {"compared"}}};
@@ -129,7 +129,7 @@ report::Explorer explorer_of(const StudyIdentity& identity, std::span<const Stud
   return explorer;
 }
 
-/// Of rows that could run, of which there is one.
+/// Findings from the rows that could run; there is at least one.
 void append_findings(report::Document& document, const StudyIdentity& identity, std::span<const StudyRow> rows) {
   document.emplace_back(report::Heading{2, "The fastest"});
   document.emplace_back(best_table(identity, rows));

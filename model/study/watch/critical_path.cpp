@@ -10,7 +10,7 @@
 namespace twinlink::model {
 namespace {
 
-/// Of times that are sums of others.
+/// Rounding error of times that are sums of others.
 constexpr Seconds kRounding{1e-12};
 constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
@@ -59,7 +59,7 @@ class Search {
   }
   static Seconds flow_began(const OpReport& report) { return report.ended - report.flow; }
 
-  /// Of what the present rank waited for until now, not seen before.
+  /// The operation, not seen before, that ended last of those that the present rank waited for until now.
   std::size_t woke_last() {
     const std::vector<std::size_t>& all = by_end_[rank_];
     auto after = std::ranges::upper_bound(all, now_ + kRounding, {}, [&](std::size_t i) { return reports_[i].ended; });

@@ -20,7 +20,7 @@ struct PathPart {
   std::optional<RankId> peer{};
   std::string_view engine{};  ///< as OpReport has it
   std::string link{};         ///< that held its bytes up; empty: none did
-  /// Of an operation whose bytes flow, the time before they do and the time in which they do are parts of their own.
+  /// Parts of an operation whose bytes flow: the time before they do, and the time in which they do.
   enum class Phase { whole, before_bytes, bytes };
   Phase phase = Phase::whole;
   Seconds began{};

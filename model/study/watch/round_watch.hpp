@@ -43,7 +43,7 @@ class RoundWatch {
   /// For on_round of a plan.
   void round(bool begins, RankId rank, Seconds now);
 
-  /// Of the last round, worked out anew.
+  /// Findings of the last round, worked out anew.
   [[nodiscard]] RoundFindings findings() const;
 
  private:

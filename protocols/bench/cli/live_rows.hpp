@@ -10,7 +10,7 @@
 
 namespace twinlink::bench {
 
-/// Of the forms that have a row for each size: the table and the OSU form. The others are printed at the end.
+/// Rows as they are measured, in the forms that have one for each size: the table and OSU's. Others come at the end.
 class LiveRows {
  public:
   /// `head` has all that the result will have but the series. `options` and `out` must outlive this.

@@ -42,7 +42,7 @@ void deliver(const Result& result, const OutputOptions& options, std::ostream& o
 void store(const Result& result, const OutputOptions& options);
 /// A table where the OSU form is asked for, which make_plan() has refused.
 void deliver(const PairFile& pairs, const OutputOptions& options, std::ostream& out);
-/// Of pairs that ran at once: a file for each. One alone is shown and stored like any result.
+/// Delivers pairs that ran at once: a file for each. One alone is shown and stored like any result.
 void deliver(std::span<const Result> pairs, const OutputOptions& options, std::ostream& out);
 /// Probes have no OSU form: a UsageError.
 void deliver(const ProbeFile& probes, const OutputOptions& options, std::ostream& out);

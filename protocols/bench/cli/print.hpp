@@ -16,7 +16,7 @@ void print_table(const Result& result, std::ostream& out);
 /// The two parts of it: the rows after those that are `printed`, with the head if none is; and what follows the last.
 void print_rows(const Result& result, std::ostream& out, std::size_t printed = 0);
 void print_end(const Result& result, std::ostream& out);
-/// Of pairs that ran at once: what each pair runs; at every size its median in microseconds and its MB/s, and the sum
+/// Table of pairs that ran at once: what each runs; at every size its median in microseconds and its MB/s, and the sum
 /// of all MB/s. `results` hold the same sizes; there is at least one.
 void print_table(std::span<const Result> results, std::ostream& out);
 /// Matrices, senders down and receivers across: microseconds at the smallest size, MB/s at the largest. A star marks an

@@ -30,7 +30,7 @@ inline std::string columns(Bytes size, const Statistics& time_us, double rate) {
                      time_us.median, mark(time_us), time_us.min, time_us.max, time_us.p5, time_us.p95, rate);
 }
 
-/// Of points or lines. `who` begins the line.
+/// Notes on points or lines that are not stable. `who` begins the line.
 template <class Timed>
 void print_unstable(const std::vector<Timed>& all, std::string_view what, std::ostream& out,
                     std::string_view who = {}) {

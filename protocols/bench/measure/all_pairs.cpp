@@ -20,7 +20,7 @@ PairSeries measure_all_pairs(MeasuredRank& rank, const Protocol& protocol, const
   nlohmann::json mine{{"notes", nlohmann::json::array()}, {"results", nlohmann::json::array()}};
   for (RankId first{0}; first.value < rank.ranks(); ++first.value) {
     for (RankId second{0}; second.value < rank.ranks(); ++second.value) {
-      // Of ranks on one GPU the first stands for all: the matrix has one place for them.
+      // The first of the ranks on one GPU stands for all: the matrix has one place for them.
       if (first == second || repeats_a_place(rank, first) || repeats_a_place(rank, second)) continue;
       meet_all(rank, turn);
       if (rank.id() != first && rank.id() != second) continue;

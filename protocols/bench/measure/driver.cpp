@@ -152,7 +152,7 @@ class PairRun {
     if (first) plan_.on_round(false, rank_.id(), rank_.now());
   }
 
-  /// Of one round, made before it is timed.
+  /// Messages of one round, made before it is timed.
   struct Messages {
     std::vector<View> outgoing{};
     std::vector<View> incoming{};

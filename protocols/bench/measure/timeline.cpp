@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Of times that are differences of others: a picosecond, in us.
+/// Rounding error of times that are differences of others: a picosecond, in us.
 constexpr double kRounding = 1e-6;
 
 enum class Kind { send, receive, control, stream, engine, link };

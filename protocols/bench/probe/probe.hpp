@@ -21,7 +21,7 @@ namespace twinlink::bench {
 inline constexpr int kProbeSchema = 1;
 inline constexpr std::string_view kProbeKind = "twinlink-probe";
 
-/// Of lines that begin with "queued": so many copies wait behind each other. Enough that the launch of the first is
+/// So many copies wait behind each other in lines that begin with "queued". Enough that the launch of the first is
 /// little beside the others.
 inline constexpr int kQueuedCopies = 16;
 

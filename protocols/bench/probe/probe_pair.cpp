@@ -25,7 +25,7 @@ IpcHandle receive_handle(Prober& prober, RankId peer) {
 /// Drivers map large pages whole: below that, allocations of all sizes cost the same.
 constexpr Bytes kSmallestMapped{2U << 20U};
 
-/// Of the sizes, those at which the cost of mapping may differ; the largest if it is smaller than that.
+/// Sizes at which the cost of mapping may differ; the largest one if it is smaller than that.
 std::vector<Bytes> mapped_sizes(const std::vector<Bytes>& sizes) {
   std::vector<Bytes> mapped;
   std::ranges::copy_if(sizes, std::back_inserter(mapped), [](Bytes size) { return size >= kSmallestMapped; });

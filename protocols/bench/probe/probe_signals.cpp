@@ -21,7 +21,7 @@ struct Writer {
 constexpr std::array kWriters{Writer{Engine::dma, ""}, Writer{Engine::kernel, " by kernel"},
                               Writer{Engine::resident, " by resident kernel"}};
 
-/// Of the line of one put alone.
+/// Name of the line of one put alone.
 std::string name_of(const Writer& writer, Probed::How how = Probed::How::alone) {
   return to_string({.what = Probed::What::put_and_signal, .how = how, .engine = writer.engine});
 }
@@ -112,7 +112,7 @@ void probe_alone(Prober& prober, RankId peer, bool leading, SignalEnd& end, cons
   if (leading) prober.record(name_of(writer), to_string(rank.place(peer)), size, std::move(rounds), true);
 }
 
-/// Of a kernel also larger ones: the last of many blocks of threads waits for all others before it raises the signal.
+/// Kernels also put larger ones: the last of many blocks of threads waits for all others before it raises the signal.
 void probe_writer(Prober& prober, RankId peer, bool leading, SignalEnd& end, const Writer& writer) {
   if (!prober.wants("queued " + name_of(writer))) return;  // which has the other name in it
   const Bytes least = prober.plan().sizes.front();

@@ -12,7 +12,7 @@
 namespace twinlink::bench {
 namespace {
 
-/// Of larger messages bytes decide, and not what CPUs do for each.
+/// Largest message whose time CPUs decide; beyond it bytes do.
 constexpr Bytes kLargestByCpu = 64_KiB;
 constexpr Tag kWindowTag{tags::kFirstFree.value + 2};
 

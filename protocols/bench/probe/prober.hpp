@@ -29,7 +29,7 @@ struct Move {
   [[nodiscard]] Move first(Bytes size) const { return {to.slice(Bytes{}, size), from.slice(Bytes{}, size)}; }
 };
 
-/// Of one end of messages that go both ways.
+/// Memory of one end of messages that go both ways.
 struct MessageMemory {
   const ScopedBuffer& source;  ///< where the contents are made that go out
   const ScopedBuffer& in;      ///< where the peer's come in

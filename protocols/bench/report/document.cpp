@@ -42,7 +42,7 @@ class TextRenderer {
     for (const auto& row : table.rows) out += line(table, widths, row);
     return out;
   }
-  /// Of whatever has a picture.
+  /// The picture of whatever has one.
   template <class Pictured>
   std::string operator()(const Pictured& pictured) const {
     return (*this)(pictured.table);

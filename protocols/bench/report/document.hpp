@@ -33,7 +33,7 @@ struct Column {
 struct Table {
   std::vector<Column> columns{};
   std::vector<std::vector<std::string>> rows{};  ///< as many cells in each as there are columns
-  /// Of a heat map, a page's colour behind each cell: from -1, much too small, by 0, as it should be, to 1. Empty, or
+  /// Colours behind the cells of a heat map, on a page: from -1, much too small, by 0, as it should be, to 1. Empty, or
   /// as many as there are cells; an empty one has no colour.
   std::vector<std::vector<std::optional<double>>> shades{};
 };
@@ -84,7 +84,7 @@ struct Picture {
   Table table{};
 };
 
-/// Of rows that each have a value of every axis: a reader chooses along which axis to look, which one has a curve for
+/// Rows that each have a value of every axis: a reader chooses along which axis to look, which one has a curve for
 /// each value, and what value each other one has, or that of them whatever takes least. Text and Markdown have the
 /// table alone.
 struct Explorer {

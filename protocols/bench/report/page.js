@@ -14,7 +14,7 @@
     return Number(bytes.toPrecision(4)) + units[unit];
   };
 
-  // Of a logarithmic axis only powers of ten are named.
+  // Only powers of ten are named on a logarithmic axis.
   const powerText = (value) => Math.abs(Math.log10(value) % 1) < 1e-9 ? String(Number(value.toPrecision(3))) : '';
 
   function add(parent, name, text, settings = {}) {

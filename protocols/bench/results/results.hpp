@@ -86,7 +86,7 @@ struct Series {
   std::string clock{};  ///< "simulated", "host" or "device"; the program says, the driver cannot know
   double cold_us = 0;   ///< the very first message, at the smallest size: connect() and one round with a window of one,
                         ///< one-way as every other time. Apart from the points, which are warm
-  /// Of plan.first's end of the channel, then of plan.second's, whose names begin with "peer: "; all messages of the
+  /// Counters of plan.first's end of the channel, then of plan.second's, which begin with "peer: "; all messages of the
   /// sweep together.
   std::vector<Counter> counters{};
   std::vector<Point> points{};

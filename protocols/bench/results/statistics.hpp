@@ -38,7 +38,7 @@ double log_ratio(double simulated, double measured);
 /// empty.
 double geometric_mean_error(std::span<const double> log_ratios);
 
-/// Of values that should be alike, which are not: further than 5 % and further than five scaled median absolute
+/// Which of some values that should be alike are not: further than 5 % and further than five scaled median absolute
 /// deviations from the median. The spread of the values themselves decides, so that a noisy machine marks no more.
 std::vector<bool> outliers(const std::vector<double>& values);
 

@@ -79,7 +79,7 @@ struct WorkloadPlan {
   const workloads::Workload* workload = nullptr;
   /// Instead of a workload: a recorded job, which says itself who sends what.
   std::shared_ptr<const workloads::goal::Job> trace{};
-  /// Of the workload training-step, whose size is that of all gradients.
+  /// The training step of the workload of that name, whose size is that of all gradients.
   std::optional<workloads::TrainingStep> training{};
   /// One: that one. None: for each size the fastest one, of those that are predicted to be nearly so. Several: all that
   /// the shape allows.
@@ -102,7 +102,7 @@ struct WorkloadPlan {
 
   /// A UsageError that begins with `what` where the rank needs more than that.
   void require_room(const Rank& rank, Bytes needed, const std::string& what) const;
-  /// Of the workload, or the trace's file.
+  /// Name of the workload, or of the trace's file.
   [[nodiscard]] std::string name() const;
 };
 

@@ -14,7 +14,7 @@ namespace twinlink::bench {
 struct Times {
   std::vector<std::vector<double>> by_rank{};  ///< us
 
-  /// Of each iteration what `which` says of its ranks.
+  /// What `which` says of the ranks of each iteration.
   [[nodiscard]] std::vector<double> of(const std::function<double(const std::vector<double>&)>& which) const;
 };
 

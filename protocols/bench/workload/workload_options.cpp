@@ -42,7 +42,7 @@ bool has_default_sizes(const WorkloadOptions& options) {
          options.sweep.factor == defaults.sweep.factor;
 }
 
-/// Of what a trace says itself.
+/// Refuses options for what a trace says itself.
 void require_no_choice(const WorkloadOptions& options) {
   if (!options.algorithm.empty()) throw UsageError("--algorithm: a trace says itself who sends what");
   if (!has_default_sizes(options)) throw UsageError("-b, -e, -f: a trace has its own sizes");

@@ -21,7 +21,7 @@ struct WorkloadOptions {
   std::string protocol{};
   std::string between{};    ///< empty: `protocol` for all pairs
   std::string algorithm{};  ///< empty: the program chooses by size; "all"
-  // Of a training step only.
+  // For a training step only.
   std::optional<int> layers{};
   std::optional<Bytes> bucket{};
   std::optional<Seconds> layer{};

@@ -23,7 +23,7 @@ class Order {
   /// Tasks that wait for each other in a circle, each for the next and the last for the first; none: there is an order.
   [[nodiscard]] const std::vector<std::size_t>& cycle() const { return cycle_; }
   [[nodiscard]] double start_of(std::size_t task) const { return time_[2 * task]; }
-  /// Of its beginning: whatever must come before has a lower one.
+  /// Place of its beginning: whatever must come before has a lower one.
   [[nodiscard]] std::size_t place_of(std::size_t task) const { return place_[2 * task]; }
   /// The end of the last.
   [[nodiscard]] double longest() const { return longest_; }
@@ -31,7 +31,7 @@ class Order {
  private:
   void find_cycle(std::span<const Before> befores, std::span<const std::size_t> left);
 
-  // Of the beginning of each task, and behind it of its end.
+  // Times of each task's beginning, and behind it of its end.
   std::vector<double> time_;
   std::vector<std::size_t> place_;
   std::vector<std::size_t> cycle_{};

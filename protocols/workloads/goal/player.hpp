@@ -62,7 +62,7 @@ class Player {
   View own_from_{};  ///< of messages to itself
   View own_to_{};
   std::vector<Line> lines_{};
-  /// Of each task those that wait for its end and for its beginning.
+  /// Tasks that wait for the end, and for the beginning, of each task.
   std::vector<std::vector<std::uint32_t>> after_end_;
   std::vector<std::vector<std::uint32_t>> after_start_;
 };

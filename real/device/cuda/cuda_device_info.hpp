@@ -5,7 +5,7 @@
 
 namespace twinlink::real {
 
-/// Of the device with this ordinal. An EnvironmentError if a question fails.
+/// Facts of the device with this ordinal. An EnvironmentError if a question fails.
 DeviceInfo cuda_device_info(int device);
 
 }  // namespace twinlink::real

@@ -71,7 +71,7 @@ class CudaRuntime final : public DeviceRuntime {
   std::size_t unused_event();
   /// Enqueues a copy by the engine.
   void copy_by_engine(std::byte* to, const std::byte* from, std::size_t size, cudaStream_t queue);
-  /// Of memory on another device than the selected one that this process has allocated; nothing of other memory.
+  /// Device of memory that this process has allocated beside the selected one; nothing for other memory.
   [[nodiscard]] std::optional<int> device_beside(const std::byte* memory) const;
   void enable_peer_access(int peer) const;
   /// An event behind all that the stream has been given.

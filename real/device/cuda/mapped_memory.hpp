@@ -14,9 +14,9 @@ namespace twinlink::real {
 /// the driver may wait for all of the device's work. Included where nvcc compiles, so C++17.
 class MappedMemory {
  public:
-  /// Of no bytes, and without a driver.
+  /// No bytes, and no driver.
   MappedMemory() = default;
-  /// Of `size` bytes. A failing call is an EnvironmentError.
+  /// Maps `size` bytes. A failing call is an EnvironmentError.
   explicit MappedMemory(std::size_t size);
 
   /// Where this process finds it; null if there are no bytes.
