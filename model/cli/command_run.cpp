@@ -56,7 +56,7 @@ void note_fallback(const Protocol& protocol, const Path& path) {
   if (support.kind == Support::Kind::fallback) std::cerr << "twinlink-sim: note: " << support.reason << "\n";
 }
 
-/// Of one message in one piece there is never more than one piece under way. Whoever chooses the chunk by the message
+/// A message in one piece never has more than one piece under way. Whoever chooses the chunk by the message
 /// may cut it all the same.
 void note_unused_depth(const bench::RunOptions& options, const Protocol& protocol, const bench::Plan& plan) {
   const Bytes chunk = plan.settings.chunk_or_whole();

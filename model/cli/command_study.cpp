@@ -123,7 +123,7 @@ std::string file_named(const std::vector<std::string>& arguments, std::size_t i)
   return place || fs::path(argument).extension() == ".goal" ? argument : "";
 }
 
-/// Of this program, its code and the compiler's switches: the digest of its file.
+/// Digest of this program's file: its code and the compiler's switches.
 std::string build() {
   std::ifstream file("/proc/self/exe", std::ios::binary);
   std::uint64_t digest = 14695981039346656037U;  // FNV-1a, of 64 bits

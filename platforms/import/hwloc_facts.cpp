@@ -182,7 +182,7 @@ class Gatherer {
     return found == node_.gpus.end() ? nullptr : &*found;
   }
 
-  /// Of a matrix of what objects reach of each other, in MB/s.
+  /// Reads a matrix of what objects reach of each other, in MB/s.
   void add_links(const char* matrix, GpuLinks::Kind kind) {
     unsigned count = 1;
     hwloc_distances_s* distances = nullptr;

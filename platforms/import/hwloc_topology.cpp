@@ -42,7 +42,7 @@ void lower_version(std::string& text) {
   if (major > known && end != std::string::npos) text.replace(number, end - number, std::to_string(known) + ".0");
 }
 
-/// Of a matrix hwloc reads nothing where a length differs from that of the text, as after an edit by hand.
+/// hwloc reads nothing of a matrix where a length differs from that of the text, as after an edit by hand.
 void correct_lengths(std::string& text) {
   for (const std::string_view element : {"<indexes length=\"", "<u64values length=\""}) {
     for (std::size_t at = 0; (at = text.find(element, at)) != std::string::npos;) {

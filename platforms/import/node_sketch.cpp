@@ -223,7 +223,7 @@ class Builder {
                      facts_.origin));
   }
 
-  /// Of a board with NVSwitches, where the source says nothing of NVLinks.
+  /// NVLinks of a board with NVSwitches, where the source says nothing of NVLinks.
   void take_links_of_board() {
     if (facts_.gpus.size() < 2) return;
     for (const GpuFacts& gpu : facts_.gpus) {

@@ -146,7 +146,7 @@ class OddNodes {
     }
     return names;
   }
-  /// Of which kind a node is. Null: of none, but of the platform's first nodes.
+  /// The kind of a node. Null: none, but one of the platform's first nodes.
   [[nodiscard]] const NodeKind* kind_of(int node) const {
     int left = node - platform_.node.count;
     for (const NodeKind& kind : platform_.kinds) {

@@ -115,7 +115,7 @@ void CudaIpcEndpoint::react(HandshakeEvent event) {
   for (const Action action : reaction.actions) perform(action);
 }
 
-/// Of the GPU that this rank uses, as it counts those that it sees.
+/// Number of the GPU that this rank uses, as it counts those that it sees.
 std::uint32_t CudaIpcEndpoint::own_number() const {
   return options.sees_own_alone ? 0 : static_cast<std::uint32_t>(rank.place(rank.id()).gpu);
 }

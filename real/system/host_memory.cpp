@@ -50,8 +50,8 @@ std::optional<Bytes> left_in(const fs::path& group, const Names& names) {
   return Bytes{*limit - std::min(*limit, needed)};
 }
 
-/// Least that is left in `group` below the folder `top`, and in all above it. In a container the group's name may be one
-/// of the host, where only `top` itself is there to be read.
+/// Least that is left in `group` below the folder `top`, and in all above it. In a container the group's name may be
+/// one of the host, where only `top` itself is there to be read.
 std::optional<Bytes> left_up_from(const fs::path& top, const fs::path& group, const Names& names) {
   std::optional<Bytes> least = left_in(top, names);
   fs::path at = top;

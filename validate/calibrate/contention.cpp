@@ -14,7 +14,7 @@
 namespace twinlink::validate {
 namespace {
 
-/// Of copies of several GPUs at once and of messages both ways at once, the line that tells one alone; nothing for
+/// The line that tells one alone, for copies of several GPUs at once and messages both ways at once; nothing for
 /// other lines, and for copies by an engine, whose links have limits of their own on a platform.
 std::optional<std::string> alone_of(const std::string& name) {
   using bench::Probed;

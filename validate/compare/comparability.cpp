@@ -208,7 +208,7 @@ void note_unverified(std::vector<std::string>& notes, const bench::Series& measu
   if (!sizes.empty()) notes.push_back(fmt::format("measured payloads not verified at: {}", fmt::join(sizes, ", ")));
 }
 
-/// Of either side: numbers that are not those of the platform's file.
+/// Numbers of either side that are not those of the platform's file.
 void note_changes(std::vector<std::string>& notes, const Recording& measured, const Recording& simulated) {
   for (const auto* recording : {&measured, &simulated}) {
     const std::string changes = bench::changes_of_platform(recording->environment);

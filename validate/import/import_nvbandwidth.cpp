@@ -24,7 +24,7 @@ using bench::Members;
 
 constexpr double kMegabytesPerGigabyte = 1000;
 
-/// Of each copy, where nothing else is asked for.
+/// Size of each copy, where nothing else is asked for.
 constexpr Bytes kDefaultSize = 512_MiB;
 
 /// One copy each way at once, until both have ended: the bandwidth is that of each.

@@ -231,7 +231,7 @@ class Import {
     series.workload = test.workload;
     series.protocol = series.protocol_between = wishes_.protocol;
     series.ranks = ranks_;
-    // Of a text that leaves ranks out, nobody knows where those were.
+    // Nobody knows where the ranks were that a text leaves out.
     if (run.places.size() == static_cast<std::size_t>(ranks_)) {
       std::set<std::string> nodes;
       for (const auto& [rank, place] : run.places) {

@@ -72,14 +72,14 @@ struct Operation final : FlowListener, Happening, std::enable_shared_from_this<O
   Content snapshot{Bytes{}};         ///< of `from`, when the operation began to read it
   std::vector<Content> snapshots{};  ///< the same of each block, if there are blocks
 
-  // Of copies and puts.
+  // Copies and puts.
   Engine engine = Engine::dma;
   End from_end{};  ///< as the engine sees them
   End to_end{};
   std::optional<Signal> signal{};
   Seconds until_signal{};  ///< from the end of the flow until it is seen
 
-  // Of messages, control messages and signals.
+  // Messages, control messages and signals.
   RankId peer{};
   Tag tag{};
   AdapterTurn turn{};  ///< of the adapters that it takes

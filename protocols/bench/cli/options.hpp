@@ -101,7 +101,7 @@ int window_of(Pattern pattern, std::optional<int> wanted);
 /// "--chunk", "the protocol's chunk of".
 void require_few_pieces(Bytes largest, int window, Bytes chunk, std::string_view whose = "--chunk");
 
-/// Of how many pieces and blocks is a message? The more of both: what a page, a drawing or a list has to show.
+/// Pieces or blocks of a message, whichever are more: what a page, a drawing or a list has to show.
 std::size_t parts_of(const Protocol& protocol, const Settings& settings, const Packing& packing, Bytes size);
 
 /// More nobody could read.

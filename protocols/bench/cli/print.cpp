@@ -19,7 +19,7 @@ std::string settings_of(const Series& series) {
   if (series.window > 1) text += fmt::format(", window {}", series.window);
   const Settings& settings = series.settings;
   if (settings.chunk > Bytes{}) text += ", chunk " + format_size(*settings.chunk);
-  // Of whole messages the depth says nothing, unless their protocol leaves the chunk to the ways that it takes.
+  // The depth says nothing of whole messages, unless their protocol leaves the chunk to the ways that it takes.
   if (settings.depth && settings.chunk != Bytes{}) text += fmt::format(", depth {}", *settings.depth);
   if (!series.preset.empty()) text += fmt::format(", preset {}", series.preset);
   for (const auto& [name, value] : settings.options) text += fmt::format(", {}={}", name, value);

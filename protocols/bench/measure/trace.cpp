@@ -56,7 +56,7 @@ class TracedEnd {
   [[nodiscard]] Bytes extent() const { return plan_.facts.packing.layout.extent(plan_.sizes.front()); }
   [[nodiscard]] Patience patience() const { return Patience::of_peer(plan_.settings.timeout); }
 
-  /// Of the two messages of a ping-pong, the one to the peer and the one from it.
+  /// Lines of the two messages of a ping-pong, the one to the peer and the one from it.
   struct Lines {
     std::string to{};
     std::string from{};

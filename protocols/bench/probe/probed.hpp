@@ -36,7 +36,7 @@ struct Probed {
     both_ways,        ///< one each way at once
     queued_both_ways  ///< the share of one of kQueuedCopies each way
   };
-  /// Of copies between two GPUs: does the rank that copies write the peer's memory, or read it?
+  /// Does, between two GPUs, the rank that copies write the peer's memory, or read it?
   enum class Peer { none, write, read };
 
   What what = What::copy;
@@ -55,7 +55,7 @@ struct Probed {
   bool operator==(const Probed&) const = default;
 };
 
-/// Of a copy: the way, as notes have it. "pinned-to-device near", "kernel-push".
+/// Way of a copy, as notes have it. "pinned-to-device near", "kernel-push".
 std::string way_of(const Probed& copy);
 /// "queued peer copy write direct"; PROBES.md lists all.
 std::string to_string(const Probed& probed);

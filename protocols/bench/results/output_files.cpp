@@ -27,7 +27,7 @@ struct Files {
   std::vector<Output> outputs{};
 };
 
-/// Of the process, for whoever opens a file knows of nobody who writes one.
+/// One list for the process, for whoever opens a file knows of nobody who writes one.
 std::optional<Files>& files() {
   static std::optional<Files> files_in_use;
   return files_in_use;

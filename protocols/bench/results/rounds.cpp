@@ -27,7 +27,7 @@ bool apart(const std::vector<double>& medians) {
   return most > least * kAlike;
 }
 
-/// Of fewer rounds none is a twentieth.
+/// Among fewer rounds none is a twentieth.
 bool wide(const std::vector<double>& times_us) {
   constexpr std::size_t kFewest = 20;
   if (times_us.size() < kFewest) return false;

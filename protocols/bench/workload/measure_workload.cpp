@@ -174,7 +174,7 @@ class WorkloadRun {
     }
     return extent;
   }
-  /// Of a training step those of its buckets.
+  /// A training step has those of its buckets.
   [[nodiscard]] std::vector<std::uint64_t> elements_at_once(Bytes size) const {
     const std::uint64_t elements = elements_of(size);
     if (!plan_.training) return {elements};

@@ -30,7 +30,7 @@ struct Message {
 };
 
 struct RankJob {
-  // Of each peer and lane in turn the messages in the order in which both ends move them.
+  // Messages of one peer and lane after the other, in the order in which both ends move them.
   std::vector<Message> sends{};
   std::vector<Message> receives{};
   std::vector<Message> own{};  ///< to itself

@@ -11,7 +11,7 @@
 
 namespace twinlink::workloads::goal {
 
-/// Of a pair and direction.
+/// Lanes of a pair and direction.
 inline constexpr int kLanes = 4;
 /// A window has so many messages at most, and so many bytes beside its largest message: what one beginning more would
 /// take is little beside them.

@@ -10,7 +10,7 @@
 namespace twinlink::workloads::goal {
 namespace {
 
-/// Of copies to itself. Protocols and additions have the first ones.
+/// Stream of copies to itself. Protocols and additions have the first ones.
 constexpr Stream kOwn{3};
 
 /// What ends a round.
