@@ -28,7 +28,7 @@ struct MessageCosts {
   SizeCosts alone{};      ///< one of a node, one way
   SizeCosts all{};        ///< each of a node sends one and receives one, at the same time
   double further_us = 0;  ///< for each further message that a rank has at the same time, beside its bytes
-  /// Time of the messages of a rank that has so many each way at the same time with `bytes` together. `share` is 0 where
+  /// Time of the messages of a rank that has so many each way at once, with `bytes` together. `share` is 0 where
   /// they are alone in its node, and 1 where all ranks have as many.
   [[nodiscard]] double of(Bytes bytes, std::size_t messages, double share) const;
 };
