@@ -15,7 +15,7 @@ namespace twinlink::mutants {
 inline constexpr int kMost = 65536;
 
 struct State {
-  int chosen = -1;                  ///< TWINLINK_MUTANT: the number of the slip that is on
+  int chosen = -1;                   ///< TWINLINK_MUTANT: the number of the slip that is on
   unsigned char* reached = nullptr;  ///< the file TWINLINK_MUTANTS_REACHED, a byte for each slip that was come to
 
   State() {

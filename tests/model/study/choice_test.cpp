@@ -119,8 +119,7 @@ TEST(Choice, IsNotTheChainOfManyForAShortMessage) { expect_good_choices({{"selen
 class EveryChoice : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryChoice, IsTheFastestButForATenth) {
-  expect_good_choices(jobs_on(GetParam(), {2, 3, 6, 16}),
-                      {8_B, 1_KiB, 32_KiB, 512_KiB, 8_MiB, 64_MiB});
+  expect_good_choices(jobs_on(GetParam(), {2, 3, 6, 16}), {8_B, 1_KiB, 32_KiB, 512_KiB, 8_MiB, 64_MiB});
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, EveryChoice, ::testing::ValuesIn([] {
