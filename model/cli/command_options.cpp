@@ -119,6 +119,15 @@ Platform read_platform(const PlatformOptions& options, const Protocol& protocol,
   return platform;
 }
 
+void note_estimates(const PlatformOptions& options) {
+  for (const std::string& text : options.overrides) {
+    if (!text.starts_with("mpi.network.eager_limit=") && !text.starts_with("mpi.intra_node.eager_limit=")) continue;
+    std::cerr << "twinlink-sim: note: --set " << text
+              << ": latencies were measured with the file's own limit; between the two limits a round trip of control "
+                 "messages is added or taken away, which is an estimate\n";
+  }
+}
+
 std::string describe_nodes(const Platform& platform) {
   std::string text = fmt::format("{} node(s) with {} GPU(s)", platform.node.count,
                                  platform.node.gpus.size() / static_cast<std::size_t>(platform.node.domain));

@@ -238,6 +238,7 @@ std::vector<SizeTime> times_of(const bench::Series& series, bool chosen) {
 }
 
 ExitCode run(RunOptions options, const Program& program) {
+  note_estimates(options.platform);
   const bool chooses = options.run.protocol.empty();
   if (chooses) {
     const Protocol& chosen = choose_protocol(options);

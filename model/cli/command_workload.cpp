@@ -145,6 +145,7 @@ std::vector<SizeTime> times_of(const bench::WorkloadSeries& series, bool chosen)
 }
 
 ExitCode run(Options options, const Program& program) {
+  note_estimates(options.platform);
   const bool chooses = options.workload.protocol.empty();
   if (chooses) choose_protocols(options.workload, options);
   const std::string& command_line = program.command_line;

@@ -72,6 +72,9 @@ void add_platform_argument(CLI::App& command, PlatformOptions& options);
 Platform read_platform(const PlatformOptions& options);
 /// The same for one protocol: what the switches of a library among its settings say of messages within a node counts.
 Platform read_platform(const PlatformOptions& options, const Protocol& protocol, const Settings& settings);
+/// Says on standard error which of the --set numbers make times an estimate.
+void note_estimates(const PlatformOptions& options);
+
 /// "120 node(s) with 3 GPU(s)", and those of other kinds.
 std::string describe_nodes(const Platform& platform);
 

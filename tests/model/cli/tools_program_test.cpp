@@ -97,6 +97,16 @@ TEST(FaultsProgram, ANumberIsSetOnce) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(FaultsProgram, AnotherEagerLimitIsSaidToBeAnEstimate) {
+  const std::string plain = "--platform selene -p host -b 1K -e 1K ";
+  for (const std::string command : {"run ", "workload shift --ranks 2 --place spread "}) {
+    const Ended ended = run(command + plain + "--set 'mpi.network.eager_limit=256 B'");
+    EXPECT_EQ(ended.code, 0) << ended.text;
+    EXPECT_THAT(ended.text, HasSubstr("which is an estimate"));
+    EXPECT_THAT(run(command + plain).text, ::testing::Not(HasSubstr("estimate")));
+  }
+}
+
 TEST(LoopbackProgram, ThePathSaysThatTheAdapterIsCrossed) {
   const std::string within = "run --platform keeneland-kfs --from 0/0 --to 0/1 -b 4 -e 4 --intra-node loopback -p ";
   for (const char* protocol : {"host", "staging", "gpudirect-v1", "cuda-aware"}) {
