@@ -151,7 +151,9 @@ class OddNodes {
     int left = node - platform_.node.count;
     for (const NodeKind& kind : platform_.kinds) {
       if (left < 0) break;
-      if (!kind.replaces && (left -= kind.node.count) < 0) return &kind;
+      if (kind.replaces) continue;
+      left -= kind.node.count;
+      if (left < 0) return &kind;
     }
     return nullptr;
   }
