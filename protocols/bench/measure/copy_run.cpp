@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "protocols/bench/measure/check_error.hpp"
+#include "protocols/bench/measure/driver.hpp"
 #include "protocols/bench/measure/payload.hpp"
 #include "protocols/bench/measure/sweep.hpp"
 

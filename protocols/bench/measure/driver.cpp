@@ -10,6 +10,7 @@
 
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/bench/measure/ends.hpp"
+#include "protocols/bench/measure/one_process.hpp"
 #include "protocols/bench/measure/pair_group.hpp"
 #include "protocols/bench/measure/payload.hpp"
 #include "protocols/bench/measure/sweep.hpp"

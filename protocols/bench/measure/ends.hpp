@@ -2,7 +2,7 @@
 // of them in host memory.
 #pragma once
 
-#include "protocols/bench/measure/driver.hpp"
+#include "protocols/bench/measure/plan.hpp"
 
 namespace twinlink::bench {
 

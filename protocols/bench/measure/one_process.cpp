@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "protocols/bench/measure/check_error.hpp"
 #include "protocols/bench/measure/payload.hpp"
 #include "protocols/bench/measure/sweep.hpp"
 #include "protocols/trace/tracing_rank.hpp"

@@ -9,13 +9,18 @@
 
 #include <string>
 
-#include "protocols/bench/measure/driver.hpp"
+#include "protocols/bench/measure/plan.hpp"
 #include "protocols/core/measured_rank.hpp"
+#include "protocols/core/protocol.hpp"
 
 namespace twinlink::bench {
 
 /// A UsageError for a plan that is more than such copies.
 void check_one_process(const Protocol& protocol, const Plan& plan);
+
+/// measure() of plan.facts.one_process: copies between two GPUs that one process drives. On plan.first alone; other
+/// ranks return at once. A UsageError for a protocol or options that are more than such a copy.
+Series measure_in_one_process(MeasuredRank& rank, const Protocol& protocol, const Plan& plan);
 
 /// The trace of one copy there and one back, first and warm, in the form of trace(). On plan.first.
 std::string trace_in_one_process(MeasuredRank& rank, const Plan& plan, bool times);

@@ -4,7 +4,7 @@
 #include <functional>
 #include <optional>
 
-#include "protocols/bench/measure/driver.hpp"
+#include "protocols/bench/measure/plan.hpp"
 #include "protocols/core/measured_rank.hpp"
 
 namespace twinlink::bench {
