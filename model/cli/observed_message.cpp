@@ -6,7 +6,6 @@
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/bench/measure/warm_up.hpp"
 #include "protocols/core/errors.hpp"
-#include "protocols/registry.hpp"
 
 namespace twinlink::model {
 

@@ -335,7 +335,8 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   if (world_.observer) operation->report.cost = ways_.by_shared_memory(to) ? "intra_node" : "network";
   operation->report.overhead = costs.posting(source.length);
   operation->report.completion = or_none(costs.send_completion);
-  const Seconds asking = (costs.control.value + ways_.latency_of_control(to)) * 2;
+  // The way of control messages is looked up where the limit is another one than that of the curve.
+  const Seconds asking = costs.latency_limit ? (costs.control.value + ways_.latency_of_control(to)) * 2 : Seconds{};
   operation->report.latency =
       costs.latency_asking(source.length, asking) + ways_.copying_piece_by_piece(to, source.length);
   operation->queue = &transport_.wire(to, operation->turn);

@@ -14,7 +14,6 @@
 #include "protocols/bench/measure/check_error.hpp"
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/bench/results/files.hpp"
-#include "protocols/bench/results/settings_text.hpp"
 #include "protocols/bench/workload/message_costs.hpp"
 #include "protocols/bench/workload/times.hpp"
 #include "protocols/workloads/execution.hpp"
