@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "platforms/machine/platform.hpp"
 #include "protocols/bench/cli/layout_options.hpp"
 #include "protocols/core/path.hpp"
 #include "protocols/core/protocol.hpp"
