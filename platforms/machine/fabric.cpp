@@ -29,7 +29,7 @@ constexpr std::int64_t kAll = (std::int64_t{1} << kBits) - 1;
 
 /// A hash of a message's ports, without order in its bits (the finalizer of MurmurHash3, 64 bits).
 std::uint64_t hash(const FabricPort& from, const FabricPort& to, int seed) {
-  std::uint64_t state = static_cast<std::uint64_t>(seed);
+  auto state = static_cast<std::uint64_t>(seed);
   for (const int number : {from.node, from.nic, to.node, to.nic}) {
     state = (state ^ static_cast<std::uint64_t>(number)) + 0x9E3779B97F4A7C15;
     state = (state ^ (state >> 33U)) * 0xFF51AFD7ED558CCD;
@@ -273,7 +273,7 @@ double Fabric::bisection(std::int64_t nodes, int nics) const {
       return std::min({1.0, leaves, one_pod ? 1.0 : leaves / between * highest * all.pod_up / all.pod_down});
     }
     case FabricShape::dragonfly: {
-      if (nodes <= size[1] * size[2]) return 1;  // within a group the routers are all joined
+      if (nodes <= std::int64_t{size[1]} * size[2]) return 1;  // within a group the routers are all joined
       const double links = size.size() > 3 ? size[3] : 1;
       const double groups = std::ceil(static_cast<double>(nodes) / size[1] / size[2]);
       return std::min(1.0, highest * links * groups / 2 / (static_cast<double>(size[1]) * size[2] * nics));

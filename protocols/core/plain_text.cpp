@@ -21,11 +21,11 @@ std::size_t length_of_first(std::string_view text) {
   if (first < 0x80) return 1;
   if (first >= 0xC2 && first <= 0xDF) return continues(1, 2) ? 2 : 0;
   if (first >= 0xE0 && first <= 0xEF) {
-    const bool allowed = !(first == 0xE0 && second < 0xA0) && !(first == 0xED && second > 0x9F);
+    const bool allowed = (first != 0xE0 || second >= 0xA0) && (first != 0xED || second <= 0x9F);
     return allowed && continues(1, 3) ? 3 : 0;
   }
   if (first >= 0xF0 && first <= 0xF4) {
-    const bool allowed = !(first == 0xF0 && second < 0x90) && !(first == 0xF4 && second > 0x8F);
+    const bool allowed = (first != 0xF0 || second >= 0x90) && (first != 0xF4 || second <= 0x8F);
     return allowed && continues(1, 4) ? 4 : 0;
   }
   return 0;

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/json_option.hpp"

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/engine/flows/machine.hpp"
 #include "model/engine/simulation.hpp"
 #include "protocols/bench/measure/timeline.hpp"
 #include "protocols/trace/op_report.hpp"

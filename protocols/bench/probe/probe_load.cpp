@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
 #include "protocols/bench/measure/all_pairs.hpp"
 #include "protocols/bench/probe/probed.hpp"
 #include "protocols/bench/probe/prober.hpp"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 
 #include "protocols/bench/results/json_members.hpp"
 #include "protocols/bench/results/json_statistics.hpp"

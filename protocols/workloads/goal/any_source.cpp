@@ -25,8 +25,7 @@ bool takes_any(const Task& task) {
 class IdealRun {
  public:
   explicit IdealRun(Trace& trace) : trace_(trace) {
-    for (std::size_t rank = 0; rank < trace.ranks.size(); ++rank) {
-      const RankTrace& all = trace.ranks[rank];
+    for (const RankTrace& all : trace.ranks) {
       Rank& mine = ranks_.emplace_back();
       mine.left.resize(all.tasks.size());
       mine.waiting.resize(all.tasks.size());
