@@ -114,7 +114,7 @@ class WorkloadRun {
     std::string why{};
   };
   /// So many times the least predicted time is tried.
-  static constexpr double kNearly = 2;
+  static constexpr double kNearly = 3;
   /// In larger jobs nothing is tried, for that takes as long as what is measured then.
   static constexpr std::size_t kMostTried = 200'000;
 
