@@ -145,8 +145,8 @@ void add_engine_option(CLI::App& command, SimulationOptions& options) {
   const bench::OptionGroup group(command, "Machine");
   command
       .add_option("--engine", options.engine,
-                  "Who says how long a flow takes that is alone on its links: a division, or SimGrid, as for those "
-                  "that share. The times are the same; SimGrid takes longer")
+                  "Who says how transfers share links: this program, or (exact) SimGrid. The times are the same; "
+                  "SimGrid takes longer")
       ->transform(CLI::Transformer(engines).description(""))
       ->type_name("auto|exact")
       ->default_str("auto");

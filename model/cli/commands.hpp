@@ -78,7 +78,7 @@ void note_estimates(const PlatformOptions& options);
 /// "120 node(s) with 3 GPU(s)", and those of other kinds.
 std::string describe_nodes(const Platform& platform);
 
-/// --engine: who says how long a flow takes that is alone on its links.
+/// --engine: who says how links are shared.
 void add_engine_option(CLI::App& command, SimulationOptions& options);
 
 /// --report: `what` as one HTML page.

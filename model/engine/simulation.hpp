@@ -16,7 +16,7 @@ struct FlowRecord;
 struct LinkUse;
 
 struct SimulationOptions {
-  /// Who says how long a flow takes that is alone on its links: a division, or SimGrid, as for all others.
+  /// Who says how links are shared: MaxMinFlows, or SimGrid.
   enum class Engine { automatic, exact };
   Engine engine = Engine::automatic;
   /// Told of every operation when it ends; may be empty.

@@ -34,6 +34,7 @@ bool Clock::act() {
 }
 
 void Timer::set(Seconds when) {
+  when = on_grain(when);
   when_ = when;
   // An entry that is too early is put right when its time has come.
   if (when < entered_for_) clock_.enter(*this);

@@ -1,6 +1,7 @@
 // How time passes for the ranks: the clock, and timers that act at a time.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -16,6 +17,18 @@ inline constexpr Seconds kNever{std::numeric_limits<double>::infinity()};
 /// Two points in time closer than this are the same: SimGrid's own precision, see simgrid_settings().
 inline constexpr Seconds kTimePrecision{1e-12};
 constexpr bool reached(Seconds when, Seconds now) { return when <= now + kTimePrecision; }
+
+/// `time`, or the next moment of a grain of a fifth of a picosecond. So what takes as long takes as long at any time of
+/// a run, whatever the last digits of a sum are, and what happens in one moment has one time. Nothing changes beyond
+/// 2,000 s, where a number has no such digits.
+inline Seconds on_grain(Seconds time) {
+  constexpr double kGrains = 1LL << 42;  // a second
+  constexpr double kLast = 2000;
+  if (!(time.value() < kLast)) return time;
+  const double grains = time.value() * kGrains;
+  const auto nearest = static_cast<double>(std::llrint(grains));
+  return Seconds{(nearest < grains ? nearest + 1 : nearest) / kGrains};
+}
 
 class Timer;
 
@@ -62,7 +75,7 @@ class Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  /// Acts once, at `when`, or soon if that is past; kNever: not at all. What was set before is forgotten.
+  /// Acts once, at `when`, on the grain, or soon if that is past; kNever: not at all. What was set before is forgotten.
   void set(Seconds when);
   void clear() { when_ = kNever; }
   /// kNever once it has acted.

@@ -10,7 +10,8 @@ namespace twinlink::model {
 namespace s4u = simgrid::s4u;
 
 EventLoop::EventLoop(s4u::Engine& engine, bool exact)
-    : engine_(engine), network_(engine, clock_, exact, [this] { arm(clock_.now()); }) {
+    : engine_(engine), zone_(versions::add_zone(engine, "machine")), home_(versions::add_home(*zone_)), own_(clock_) {
+  if (exact) simgrid_.emplace(*zone_, *home_, clock_, [this] { arm(clock_.now()); });
   crew_.on_failure([this] { abort(); });
 }
 
@@ -20,7 +21,7 @@ void EventLoop::abort() {
 
 void EventLoop::run() {
   // SimGrid's simulation ends when no actor is left, so one waits for the end.
-  network_.add_actor([this] {
+  versions::add_actor("ranks", *home_, [this] {
     versions::in_one_step([this] { arm(Seconds{}); });
     end_->acquire();
   });
@@ -35,12 +36,14 @@ void EventLoop::proceed() {
   if (ended_) return;
   try {
     const Seconds now = clock_.now();
-    network_.tell_simgrid();
-    network_.hear_simgrid();
+    if (simgrid_) {
+      simgrid_->tell_simgrid();
+      simgrid_->hear_simgrid();
+    }
     if (pass()) {
       // SimGrid's clock has stood still where it was not needed.
-      if (clock_.now() == now) network_.tell_simgrid();
-      return arm(network_.has_news_for_simgrid() ? clock_.now() : clock_.next());
+      if (clock_.now() == now) simgrid_->tell_simgrid();
+      return arm(simgrid_->has_news_for_simgrid() ? clock_.now() : clock_.next());
     }
   } catch (...) {
     abort();
@@ -58,7 +61,8 @@ bool EventLoop::pass() {
       any = crew_.run_ready() || any;
     }
     if (aborting() || crew_.all_ended()) return false;
-    if (network_.needs_simgrid()) return true;
+    if (simgrid_ && simgrid_->any()) return true;
+    own_.share();
     const Seconds next = clock_.next();
     if (next == kNever) {
       throw Error("deadlock: every rank that is left waits for another one, without a deadline");

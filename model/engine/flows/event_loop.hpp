@@ -3,12 +3,14 @@
 
 #include <exception>
 #include <functional>
+#include <optional>
 
 #include <simgrid/s4u.hpp>
 
 #include "model/engine/flows/clock.hpp"
 #include "model/engine/flows/crew.hpp"
-#include "model/engine/flows/flow.hpp"
+#include "model/engine/flows/max_min_flows.hpp"
+#include "model/engine/flows/simgrid_flows.hpp"
 
 namespace simgrid::kernel::timer {
 class Timer;
@@ -16,18 +18,18 @@ class Timer;
 
 namespace twinlink::model {
 
-/// Time passes by itself from one timer to the next, as long as SimGrid has no flows; then SimGrid says how far it is.
-/// All of this is outside of SimGrid's actors.
+/// Time passes by itself from one timer to the next. Where SimGrid has the flows, it says how far time is. All of this
+/// is outside of SimGrid's actors.
 class EventLoop {
  public:
-  /// In the one engine of this process, which must not have a platform yet. `exact`: SimGrid gets all flows.
+  /// In the one engine of this process, which must not have a platform yet. `exact`: SimGrid has the flows.
   EventLoop(simgrid::s4u::Engine& engine, bool exact);
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
   [[nodiscard]] Clock& clock() { return clock_; }
   [[nodiscard]] Crew& crew() { return crew_; }
-  [[nodiscard]] FlowNetwork& network() { return network_; }
+  [[nodiscard]] FlowNetwork& network() { return simgrid_ ? static_cast<FlowNetwork&>(*simgrid_) : own_; }
 
   /// Until everybody of the crew has ended. The first exception of anybody, or that abort() was called with, ends all
   /// and is rethrown. An Error where all wait for each other for ever.
@@ -44,7 +46,10 @@ class EventLoop {
   simgrid::s4u::Engine& engine_;
   Clock clock_;
   Crew crew_;
-  FlowNetwork network_;
+  simgrid::s4u::NetZone* zone_;
+  simgrid::s4u::Host* home_;
+  MaxMinFlows own_;
+  std::optional<SimGridFlows> simgrid_{};  ///< instead of `own_`
   std::exception_ptr failure_{};
   Seconds armed_ = kNever;                          ///< when SimGrid's timer is due
   simgrid::kernel::timer::Timer* timer_ = nullptr;  ///< SimGrid's, which deletes it

@@ -1,51 +1,58 @@
-// Flows: bytes on their way over links, which all that cross them share.
-//
-// A link with room for all that cross it limits none of them. A flow whose links all have room takes bytes by rate, and
-// SimGrid need not know of it. When one joins for which a link has no room, SimGrid gets all that cross the link, with
-// what is left of them, and says when they end. So sharing is SimGrid's.
+// Flows: bytes on their way over links, which all that cross them share evenly (max-min).
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
-
-#include <simgrid/s4u.hpp>
 
 #include "model/engine/flows/clock.hpp"
 #include "protocols/core/units.hpp"
 
-namespace twinlink::model {
+namespace simgrid::s4u {
+class Link;
+}
 
-namespace versions {
-class Carrier;
-class Transfer;
-}  // namespace versions
+namespace twinlink::model {
 
 class Flow;
 
-/// All flows on a link share it evenly (max-min). It has no latency.
+/// Bytes per second of a link that limits nobody.
+inline constexpr double kOpenRate = 1e15;
+
+/// A link without latency.
 struct SharedLink {
   /// Until a time it had another rate.
   struct Earlier {
     Seconds until{};
     double rate = 0;
   };
+  /// A flow that crosses it, and which of that flow's links it is.
+  struct Crossing {
+    Flow* flow = nullptr;
+    std::size_t leg = 0;
+  };
 
-  double rate = 0;                      ///< bytes per second
-  std::vector<Earlier> earlier{};       ///< in the order of time
-  bool open = false;                    ///< limits nobody: for flows that cross no other
-  bool rests = false;                   ///< flows that cross it do not move
-  int crossing = 0;                     ///< how many flows cross it
-  double load = 0;                      ///< bytes per second that they would have if none was held up
-  double carried = 0;                   ///< bytes that have begun to cross it
-  std::vector<Flow*> free{};            ///< those that SimGrid does not know of
-  simgrid::s4u::Link* inner = nullptr;  ///< SimGrid's, once a flow in SimGrid crosses it
+  double rate = 0;                 ///< bytes per second
+  std::vector<Earlier> earlier{};  ///< in the order of time
+  bool open = false;               ///< limits nobody: for flows that cross no other
+  bool rests = false;              ///< flows that cross it do not move
+  double carried = 0;              ///< bytes that have begun to cross it
+  std::vector<Crossing> crossing{};
+
+  // Of MaxMinFlows.
+  double load = 0;            ///< bytes per second that all would have if none was held up
+  bool changed = false;       ///< since rates were worked out
+  std::uint64_t visited = 0;  ///< the last working out that met it
+  double left = 0;            ///< of its rate, while rates are worked out
+  int unsettled = 0;          ///< crossings whose rate is not known yet
+
+  // Of SimGridFlows.
+  simgrid::s4u::Link* inner = nullptr;  ///< SimGrid's, once a flow crosses it
   bool slowed = false;                  ///< it has next to no bandwidth in SimGrid, for it rests
 
+  /// Whoever crosses it is held up by others, if at all.
   [[nodiscard]] bool has_room() const { return open || load <= rate * (1 + 1e-12); }
   /// Bytes that it could have carried between two times.
   [[nodiscard]] double possible(Seconds from, Seconds to) const;
@@ -56,6 +63,9 @@ struct FlowRoute {
   std::vector<SharedLink*> links{};
   std::optional<Rate> limit{};
   double share = 1;  ///< of the bytes of a transfer, whose other flows take other ways
+
+  /// Bytes per second of a flow that nobody holds up.
+  [[nodiscard]] double rate_alone() const;
 };
 
 /// A flow that has left its links.
@@ -85,12 +95,11 @@ struct FlowId {
   std::uint64_t number = 0;
 };
 
-/// All links of the machine. Once per process: it is the platform of SimGrid's engine.
+/// All links of the machine, and the flows that cross them.
 class FlowNetwork {
  public:
-  /// `exact`: SimGrid gets all flows. `woken`: there is something for hear_simgrid().
-  FlowNetwork(simgrid::s4u::Engine& engine, Clock& clock, bool exact, std::function<void()> woken);
-  ~FlowNetwork();
+  FlowNetwork() = default;
+  virtual ~FlowNetwork() = default;
   FlowNetwork(const FlowNetwork&) = delete;
   FlowNetwork& operator=(const FlowNetwork&) = delete;
 
@@ -102,60 +111,29 @@ class FlowNetwork {
   SharedLink& add_open_link();
 
   /// `size` bytes, which is not zero, begin to move. `listener` outlives the flow.
-  FlowId start(const FlowRoute& route, Bytes size, FlowListener& listener);
+  virtual FlowId start(const FlowRoute& route, Bytes size, FlowListener& listener) = 0;
   /// The bytes of a flow do not arrive, and its listener is not told. Nothing where it has ended.
-  void drop(FlowId id);
+  virtual void drop(FlowId id) = 0;
 
   /// `link` has another rate from now on, which is not more than before; nothing is next to nothing.
-  void set_rate(SharedLink& link, Rate rate);
+  virtual void set_rate(SharedLink& link, Rate rate) = 0;
   /// Flows that cross `link` stop moving, and those that start later do not begin to, until go_on().
-  void rest(SharedLink& link);
-  void go_on(SharedLink& link);
+  virtual void rest(SharedLink& link) = 0;
+  virtual void go_on(SharedLink& link) = 0;
 
-  /// SimGrid knows of flows, or is to learn of some: time does not pass without it.
-  [[nodiscard]] bool needs_simgrid() const { return in_simgrid_ > 0; }
-  /// The listeners of flows that have ended in SimGrid are told.
-  void hear_simgrid();
-  /// SimGrid learns of the flows that have begun since; its clock shows the present time.
-  void tell_simgrid();
-  [[nodiscard]] bool has_news_for_simgrid() const { return told_ < news_.size(); }
-  /// An actor that runs `code` once the simulation begins.
-  void add_actor(const std::function<void()>& code);
+ protected:
+  /// Bytes per second of a link that has nothing to give. In a second a thousandth of a byte passes, whose time is far
+  /// below any precision.
+  static constexpr double kRateAtRest = 1e-3;
+
+  /// For FlowRecord.
+  [[nodiscard]] bool is_observed() const { return static_cast<bool>(observer_); }
+  void tell(const FlowRecord& record) const { observer_(record); }
+  static void change_rate(SharedLink& link, Rate rate, Seconds now);
 
  private:
-  friend class Flow;
-  Flow& take(FlowListener& listener);
-  void give_back(Flow& flow);
-  void leave_links(Flow& flow);
-  void make_room(SharedLink& link);
-  void go_free(Flow& flow);
-  void share(Flow& flow);
-  void share_all_of(SharedLink& link);
-  void settle(Flow& flow);
-  void end(Flow& flow);
-  void end_shared(FlowId flow);
-  bool load(versions::Transfer& transfer);
-  [[nodiscard]] simgrid::s4u::Link& inner(SharedLink& link);
-  void set_slowed(SharedLink& link, bool slowed);
-
-  Clock& clock_;
-  bool exact_;
-  std::function<void()> woken_;
   std::function<void(const FlowRecord&)> observer_{};
-  simgrid::s4u::NetZone* zone_;
-  simgrid::s4u::NetZone* zone_of_links_;
-  simgrid::s4u::Host* home_;
-  std::unique_ptr<versions::Carrier> carrier_;
   std::deque<SharedLink> links_;
-  std::vector<std::unique_ptr<Flow>> flows_;  ///< all there have been at once; used again and again
-  std::vector<Flow*> free_;
-  std::deque<Flow*> news_;                        ///< for SimGrid
-  std::size_t told_ = 0;                          ///< of these, for how many a carrier is on its way
-  std::vector<FlowId> ended_;                     ///< in SimGrid
-  std::vector<simgrid::s4u::LinkInRoute> route_;  ///< of the flow that starts
-  std::size_t in_simgrid_ = 0;
-  std::uint64_t started_ = 0;
-  std::uint64_t inner_links_ = 0;
 };
 
 }  // namespace twinlink::model

@@ -1,12 +1,12 @@
 #include "model/engine/flows/machine.hpp"
 
-#include <simgrid/version.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include <fmt/format.h>
+#include <simgrid/version.h>
+#include <simgrid/s4u.hpp>
 
 #include "platforms/machine/degraded.hpp"
 
@@ -193,7 +193,7 @@ std::optional<Machine::Carried> Machine::carried(std::string_view part) const {
     for (const std::size_t slot : slots) {
       if (links[slot] == nullptr) continue;
       all.bytes += links[slot]->carried;
-      all.under_way = all.under_way || links[slot]->crossing > 0;
+      all.under_way = all.under_way || !links[slot]->crossing.empty();
     }
   }
   return all;

@@ -1,5 +1,5 @@
-// Machine: a platform as flows see it. Links carry bandwidth and no latency: latency is SimRank's, sharing is
-// SimGrid's.
+// Machine: a platform as flows see it. Links carry bandwidth and no latency: latency is SimRank's, sharing is that of
+// the flows.
 //
 // Which links a transfer crosses is worked out once for all nodes, which are alike; a link is made when the first
 // transfer crosses it. So there are no tables of routes, and a node costs nothing but the links that are used.

@@ -57,6 +57,9 @@ inline s4u::Host* add_host(s4u::NetZone& zone, const std::string& name, double s
 #endif
 }
 
+/// Nothing is computed, so the speed of a host is of no consequence; SimGrid wants one.
+inline s4u::Host* add_home(s4u::NetZone& zone) { return add_host(zone, "home", 1e9); }
+
 /// What SimGrid counts instead of bytes: from 3.35 on its messages have whole ones, and what is left of a flow is not
 /// whole. A thousandth of a byte passes in less than a tenth of a picosecond.
 #if SIMGRID_VERSION >= 33500

@@ -9,6 +9,7 @@ namespace twinlink::model {
 bool Agenda::later(const Entry& a, const Entry& b) { return std::tie(a.when, a.number) > std::tie(b.when, b.number); }
 
 void Agenda::add(Seconds when, std::shared_ptr<Happening> what) {
+  when = on_grain(when);
   entries_.push_back({.when = when, .number = added_++, .what = std::move(what)});
   std::ranges::push_heap(entries_, later);
   if (when < timer_.when()) timer_.set(when);

@@ -172,6 +172,7 @@ class AgendaTest : public ::testing::Test {
   }
   /// The timers act as the event loop lets them.
   void pass(Seconds until) {
+    until = on_grain(until);
     while (clock_.next() <= until) {
       clock_.advance(clock_.next());
       clock_.act();

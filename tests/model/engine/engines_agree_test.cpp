@@ -1,4 +1,4 @@
-// Random jobs take the same time whether SimGrid gets all flows, or only those that share links.
+// Random jobs take the same time whether links are shared by SimGrid or by MaxMinFlows.
 //
 // TWINLINK_JOBS=3000 tries as many, TWINLINK_SEED=7 begins elsewhere.
 #include <algorithm>

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
@@ -160,7 +161,7 @@ TEST(LaterFaults, WhatIsLeftOfAFailedCopyTakesNothingFromOthers) {
     expect_near(rank.now(), kBreaks);
     EXPECT_EQ(wait(rank, whole, kLong), Status::delivered);
     const Rate beside{kBus.bytes_per_second() - kDown.bytes_per_second()};
-    const Bytes before{static_cast<std::uint64_t>((kBreaks - begun).value() * beside.bytes_per_second())};
+    const Bytes before{static_cast<std::uint64_t>(std::llround((kBreaks - begun).value() * beside.bytes_per_second()))};
     expect_near(rank.now(), kBreaks + (kLarge - before) / kBus);
     rank.close_memory(opened);
     EXPECT_EQ(wait(rank, rank.send_control(peer, tags::kDelivered, message), kLong), Status::delivered);

@@ -1,0 +1,144 @@
+// Sharing is max-min: what that means, on random networks, after every change. And the grain of time.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "model/engine/flows/max_min_flows.hpp"
+
+namespace twinlink::model {
+namespace {
+
+class Ignores final : public FlowListener {
+ public:
+  void flow_has_ended() override { ++ended; }
+  int ended = 0;
+};
+
+constexpr double kTolerance = 1e-9;
+
+/// No link carries more than its rate, and whoever has less than it could have is on a full link where nobody has more.
+void expect_max_min(const std::vector<SharedLink*>& links, const std::vector<Flow*>& flows, int step) {
+  for (const SharedLink* link : links) {
+    double sum = 0;
+    for (const SharedLink::Crossing& crossing : link->crossing) sum += crossing.flow->rate;
+    ASSERT_LE(sum, link->rate * (1 + kTolerance)) << "step " << step;
+  }
+  for (const Flow* flow : flows) {
+    if (flow->rests()) {
+      ASSERT_EQ(flow->rate, 0) << "step " << step;
+      continue;
+    }
+    ASSERT_GT(flow->rate, 0) << "step " << step;
+    if (flow->rate >= flow->most * (1 - kTolerance)) continue;
+    const bool held = std::ranges::any_of(flow->legs, [&](const Flow::Leg& leg) {
+      double sum = 0;
+      double most = 0;
+      for (const SharedLink::Crossing& crossing : leg.link->crossing) {
+        sum += crossing.flow->rate;
+        most = std::max(most, crossing.flow->rate);
+      }
+      return sum >= leg.link->rate * (1 - kTolerance) && flow->rate >= most * (1 - kTolerance);
+    });
+    ASSERT_TRUE(held) << "step " << step << ": flow " << flow->number << " has " << flow->rate << " of " << flow->most;
+  }
+}
+
+TEST(MaxMinFlows, GiveEverybodyAsMuchAsNobodyWithLessMisses) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    std::mt19937 random(seed);
+    const auto below = [&](std::size_t limit) { return random() % limit; };
+    Clock clock;
+    MaxMinFlows network(clock);
+    Ignores listener;
+    std::vector<SharedLink*> links;
+    for (std::size_t i = 1 + below(8); i > 0; --i) {
+      links.push_back(&network.add_link(Rate{static_cast<double>(1 + below(5)) * 1e9}));
+    }
+    std::vector<FlowId> started;
+    for (int step = 0; step < 60; ++step) {
+      switch (below(8)) {
+        case 0:
+          if (!started.empty()) network.drop(started[below(started.size())]);
+          break;
+        case 1:
+          network.rest(*links[below(links.size())]);
+          break;
+        case 2:
+          for (SharedLink* link : links) network.go_on(*link);
+          break;
+        case 3: {
+          SharedLink& link = *links[below(links.size())];
+          network.set_rate(link, Rate{link.rate * 0.75});
+          break;
+        }
+        default: {
+          FlowRoute route;
+          for (std::size_t i = 1 + below(3); i > 0; --i) route.links.push_back(links[below(links.size())]);
+          if (below(3) == 0) route.limit = Rate{static_cast<double>(1 + below(20)) * 1e8};
+          started.push_back(network.start(route, Bytes{1 + below(1U << 20U)}, listener));
+        }
+      }
+      network.share();
+      std::vector<Flow*> flows;
+      for (const FlowId& id : started) {
+        if (id.flow->number == id.number) flows.push_back(id.flow);
+      }
+      expect_max_min(links, flows, step);
+      const Seconds next = clock.next();
+      if (next == kNever || below(3) > 0) continue;
+      clock.advance(next);
+      clock.act();
+    }
+    for (SharedLink* link : links) network.go_on(*link);
+    network.share();
+    while (clock.next() < kNever) {
+      clock.advance(clock.next());
+      clock.act();
+      network.share();
+    }
+    for (const SharedLink* link : links) EXPECT_TRUE(link->crossing.empty()) << "seed " << seed;
+    EXPECT_GT(listener.ended, 0);
+  }
+}
+
+/// Two of 1 GB over a link of 1 GB/s: the first has it alone for 0.25 s.
+TEST(MaxMinFlows, ShareWhatIsLeft) {
+  Clock clock;
+  MaxMinFlows network(clock);
+  SharedLink& link = network.add_link(Rate{1e9});
+  Ignores listener;
+  std::vector<double> ends;
+  network.observe([&](const FlowRecord& record) { ends.push_back(record.ended.value()); });
+  network.start({.links = {&link}}, Bytes{1'000'000'000}, listener);
+  network.share();
+  clock.advance(Seconds{0.25});
+  network.start({.links = {&link}}, Bytes{1'000'000'000}, listener);
+  network.share();
+  while (clock.next() < kNever) {
+    clock.advance(clock.next());
+    clock.act();
+    network.share();
+  }
+  ASSERT_EQ(ends.size(), 2U);
+  EXPECT_NEAR(ends[0], 0.25 + 2 * 0.75, 1e-12);
+  EXPECT_NEAR(ends[1], 2, 1e-12);
+}
+
+TEST(Grain, IsNeverEarlierAndLessThanAPicosecondLater) {
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<double> time(0, 100);
+  for (int i = 0; i < 1000; ++i) {
+    const Seconds when{time(random)};
+    const Seconds at = on_grain(when);
+    EXPECT_GE(at, when);
+    EXPECT_LT((at - when).value(), 1e-12);
+    EXPECT_EQ(on_grain(at), at);
+  }
+  EXPECT_EQ(on_grain(kNever), kNever);
+  EXPECT_EQ(on_grain(Seconds{3e6 + 0.1}), Seconds{3e6 + 0.1});
+}
+
+}  // namespace
+}  // namespace twinlink::model
