@@ -37,6 +37,10 @@ class MeasuredRank : public Rank {
   /// at once, beside all others, and without a launch.
   virtual Op compute(Seconds duration, Stream stream) = 0;
 
+  /// Ends once all ranks of the job have called it, on all of them at the same moment. Nothing where the backend has no
+  /// such thing: then messages say that all are there, and arrive when they arrive.
+  [[nodiscard]] virtual std::optional<Op> meet() { return std::nullopt; }
+
   // ---- proof of delivery, outside of any timing --------------------------------------------------------------------
 
   /// Fills a view with a pattern.

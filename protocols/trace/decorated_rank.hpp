@@ -37,6 +37,7 @@ class DecoratedRank : public MeasuredRank {
   Op send_synchronously(RankId peer, Tag tag, View from) override { return inner_.send_synchronously(peer, tag, from); }
   bool take_adapters(AdapterTurn turn) override { return inner_.take_adapters(turn); }
   Op compute(Seconds duration, Stream stream) override { return inner_.compute(duration, stream); }
+  [[nodiscard]] std::optional<Op> meet() override { return inner_.meet(); }
   Op receive(RankId peer, Tag tag, View to) override { return inner_.receive(peer, tag, to); }
   Op send_control(RankId peer, Tag tag, const ControlMessage& message) override {
     return inner_.send_control(peer, tag, message);

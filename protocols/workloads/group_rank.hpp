@@ -51,6 +51,8 @@ class GroupRank final : public DecoratedRank {
   Op recv_control(RankId peer, Tag tag, ControlMessage& into) override {
     return inner().recv_control(outside(peer), tag, into);
   }
+  /// That of the whole job waits for those outside.
+  [[nodiscard]] std::optional<Op> meet() override { return std::nullopt; }
 
  private:
   static RankId place_in(const RankGroup& group, RankId rank) {

@@ -172,5 +172,34 @@ TEST(Control, MessagesOfDifferentPeersDoNotMix) {
   });
 }
 
+TEST(Meet, LetsAllGoAtOneMomentOnceTheLastHasCome) {
+  on_every_rank([](MeasuredRank& rank) {
+    for (int round = 0; round < 3; ++round) {
+      const Seconds late = Seconds{1e-5} * static_cast<double>((rank.id().value + round) % rank.ranks());
+      if (late > Seconds{}) finish(rank, rank.compute(late, kOnHost));
+      const Seconds came = rank.now();
+      const std::optional<Op> met = rank.meet();
+      if (!met) return;  // messages do it
+      finish(rank, *met);
+      // Each tells who is one further on when it came and when it went on.
+      const int ranks = rank.ranks();
+      struct Times {
+        double came;
+        double went;
+      };
+      const Times mine{came.value(), rank.now().value()};
+      const RankId next{(rank.id().value + 1) % ranks};
+      const RankId before{(rank.id().value + ranks - 1) % ranks};
+      ControlMessage message;
+      const Op sent = rank.send_control(next, tag(0), ControlMessage(mine));
+      finish(rank, rank.recv_control(before, tag(0), message));
+      finish(rank, sent);
+      const auto other = message.as<Times>();
+      EXPECT_EQ(other.went, mine.went);
+      EXPECT_GE(mine.went, other.came);
+    }
+  });
+}
+
 }  // namespace
 }  // namespace twinlink::contract

@@ -257,6 +257,38 @@ Op SimRank::compute_on_host(Seconds duration) {
   return operation->op;
 }
 
+/// In round k everyone would tell who is 2^k further on.
+Seconds SimRank::time_to_meet() {
+  if (!time_to_meet_) {
+    time_to_meet_ = Seconds{};
+    for (int distance = 1; distance < ranks(); distance *= 2) {
+      const RankId to{(id_.value + distance) % ranks()};
+      const NetworkCosts& costs = ways_.costs(to);
+      *time_to_meet_ += costs.control.value + ways_.latency_of_control(to) + costs.receiving_control();
+    }
+  }
+  return *time_to_meet_;
+}
+
+/// The last to come lets all go, in the time that messages take at the most. In the order of the ranks, not in that in
+/// which they came: what follows does not depend on what was before.
+std::optional<Op> SimRank::meet() {
+  const OperationPtr operation = make("meet");
+  operation->kind = Operation::Kind::host_work;
+  Meeting& meeting = world_.meeting;
+  meeting.present.push_back(operation);
+  meeting.takes = std::max(meeting.takes, time_to_meet());
+  if (meeting.present.size() < world_.ranks.size()) return operation->op;
+  Meeting all = std::exchange(meeting, {});
+  std::ranges::sort(all.present, {}, [](const OperationPtr& each) { return each->report.rank; });
+  for (const OperationPtr& each : all.present) {
+    SimRank& other = rank(each->report.rank);
+    other.agenda_.add(now() + all.takes,
+                      std::make_shared<HostWork>([&other, each] { other.complete(each, Status::delivered); }));
+  }
+  return operation->op;
+}
+
 Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) {
   require_transfer(to, from, stream);
   const OperationPtr operation = make_copy(to, from, stream, engine);
@@ -417,8 +449,11 @@ Seconds SimRank::fetching_from_host(Bytes size) {
   const End from{world_.memory_near(id_), Memory::pinned};
   const End to{.location = {Location::Kind::gpu, world_.gpu_of(id_)}, .memory = Memory::device, .own = true};
   const CopyCost& copy = world_.copy_cost(from, to);
-  return copy.cost->overhead.value + copy.latency(size) + size / copy.rate.value() +
-         world_.topology.copy_ending(from, copy).completion;
+  Seconds bytes{};  // alone on their way
+  for (const FlowRoute& route : world_.machine.copy(place(id_).node, from, to, true)) {
+    bytes = std::max(bytes, Seconds{static_cast<double>(size.count()) * route.share / route.rate_alone()});
+  }
+  return copy.cost->overhead.value + copy.latency(size) + bytes + world_.topology.copy_ending(from, copy).completion;
 }
 
 /// The bytes of a send have arrived where a receive wants them, or will never do so. `send` may be a peer's.

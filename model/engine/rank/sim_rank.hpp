@@ -69,6 +69,7 @@ class SimRank final : public MeasuredRank {
   Op send_synchronously(RankId to, Tag tag, View from) override;
   bool take_adapters(AdapterTurn turn) override { return adapters_ = turn, true; }
   Op compute(Seconds duration, Stream stream) override;
+  [[nodiscard]] std::optional<Op> meet() override;
   Op start_add(View to, View from, Stream stream) override;
   Op receive(RankId from, Tag tag, View to) override;
   Op send_control(RankId to, Tag tag, const ControlMessage& message) override;
@@ -92,6 +93,7 @@ class SimRank final : public MeasuredRank {
   void get_under_way(const OperationPtr& operation, Seconds latency);
   Op run_copy(const OperationPtr& operation);
   Op compute_on_host(Seconds duration);
+  [[nodiscard]] Seconds time_to_meet();
 
   void require_sendable(const Part& part, RankId peer) const;
   void register_pageable(const Part& part, RankId peer);
@@ -117,6 +119,7 @@ class SimRank final : public MeasuredRank {
   std::span<const Op> awaited_{};  ///< while the rank does nothing but wait for one of them
   Buffer nothing_{};               ///< on the GPU, for kernels that compute; made when the first one does
   AdapterTurn adapters_{};         ///< of what is sent next
+  std::optional<Seconds> time_to_meet_{};
   std::string step_;
 };
 

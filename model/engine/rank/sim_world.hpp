@@ -18,17 +18,23 @@
 #include "model/engine/memory/host_caches.hpp"
 #include "model/engine/memory/sim_memory.hpp"
 #include "model/engine/rank/cpu.hpp"
+#include "model/engine/rank/operation.hpp"
 #include "protocols/trace/op_report.hpp"
 
 namespace twinlink::model {
 
 class SimRank;
 
+/// Ranks that wait for all others.
+struct Meeting {
+  std::vector<OperationPtr> present{};
+  Seconds takes{};  ///< from when the last one comes
+};
+
 class SimWorld {
  public:
   /// The first three outlive it.
-  SimWorld(const Topology& topology, Machine& machine, EventLoop& loop, std::span<const Place> places,
-           OpObserver observer);
+  SimWorld(const Topology& of, Machine& on, EventLoop& by, std::span<const Place> places, OpObserver told);
   SimWorld(const SimWorld&) = delete;
   SimWorld& operator=(const SimWorld&) = delete;
 
@@ -39,6 +45,7 @@ class SimWorld {
   JobMemory memory{};
   /// By number. All ranks are in this process: a message to a peer is an entry in the peer's own tables.
   std::vector<SimRank*> ranks;
+  Meeting meeting{};
 
   [[nodiscard]] const Platform& platform() const { return topology.platform(); }
   [[nodiscard]] Seconds now() { return loop.clock().now(); }

@@ -38,6 +38,18 @@ std::optional<Status> status_of(MeasuredRank& rank, RankId peer, Op op, Patience
   return silent ? std::nullopt : std::optional(Status::timed_out);
 }
 
+/// False: it has not ended in time.
+bool await(MeasuredRank& rank, Op op, Seconds longest) {
+  try {
+    if (rank.wait_any({&op, 1}, rank.now() + longest)) return true;
+  } catch (...) {
+    rank.abandon(op);
+    throw;
+  }
+  rank.abandon(op);
+  return false;
+}
+
 void finish(MeasuredRank& rank, RankId peer, Op op, std::string_view what, Patience patience) {
   const std::optional<Status> status = status_of(rank, peer, op, patience);
   if (status == Status::delivered) return;
@@ -104,6 +116,10 @@ void answer(MeasuredRank& rank, RankId peer, bool leading, Patience patience) {
 
 /// In round k everyone tells who is 2^k further on: all are through at about the same time.
 void meet_all(MeasuredRank& rank, Patience patience) {
+  if (const std::optional<Op> met = rank.meet()) {
+    if (await(rank, *met, patience.longest)) return;
+    throw NotDelivered(fmt::format("rank {}: some rank has not come to where all meet", rank.id().value));
+  }
   const int ranks = rank.ranks();
   const int self = rank.id().value;
   for (int distance = 1; distance < ranks; distance *= 2) {

@@ -1,6 +1,6 @@
 // The closed forms of collectives on an idle machine whose GPUs hang at one NVSwitch: sums of what one exchange, one
-// message and one addition take there. Nothing is fitted; a step's ranks need not begin at the same moment, which is
-// less than 0.1 %.
+// message and one addition take there. Nothing is fitted; the ranks of a step alone begin at the same moment, those of
+// a later one need not, which is less than 0.1 %, and one of them may just have looked for an end in vain.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -64,6 +64,7 @@ class Forms {
   }
   void run() {
     const Platform platform = read_platform(TWINLINK_SOURCE_DIR "/platforms/hgx-h100.yaml");
+    look_ = platform.runtime.failed_poll->value.microseconds();
     std::vector<Place> places;
     for (int gpu = 0; gpu < kRanks; ++gpu) places.push_back({0, gpu});
     const std::vector<Seconds> times = times_of(platform, places, schedules_);
@@ -71,12 +72,13 @@ class Forms {
   }
   double of(const std::string& name) const { return times_.at(name); }
   void expect(const std::string& name, double microseconds) const {
-    EXPECT_NEAR(of(name), microseconds, microseconds * 1e-3) << name;
+    EXPECT_NEAR(of(name), microseconds, microseconds * 1e-3 + look_) << name;
   }
 
  private:
   std::vector<std::string> names_;
   std::vector<MakeSchedule> schedules_;
+  double look_ = 0;
   std::map<std::string, double> times_;
 };
 
