@@ -1,6 +1,7 @@
 // Times of a workload over all ranks of a job, in both worlds.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -34,8 +35,10 @@ struct TrainingPart {
   std::size_t buckets = 0;
 
   /// What the all-reduces add to the step.
-  [[nodiscard]] double exposed_us(double step_us) const { return step_us - compute_us; }
-  [[nodiscard]] double hidden_us(double step_us) const { return communication_us - exposed_us(step_us); }
+  [[nodiscard]] double exposed_us(double step_us) const { return std::max(0.0, step_us - compute_us); }
+  [[nodiscard]] double hidden_us(double step_us) const { return std::max(0.0, communication_us - exposed_us(step_us)); }
+  /// What the step is longer than both halves one after the other: they hold each other up.
+  [[nodiscard]] double lost_us(double step_us) const { return std::max(0.0, step_us - compute_us - communication_us); }
 };
 
 struct WorkloadPoint {

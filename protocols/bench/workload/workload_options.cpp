@@ -249,6 +249,9 @@ void print_row(const WorkloadPoint& p, std::ostream& out) {
         "#   kernels alone {:.2f} us, all-reduces of {} buckets alone {:.2f} us: {:.2f} us exposed, {:.2f} us hidden\n",
         p.training->compute_us, p.training->buckets, p.training->communication_us,
         p.training->exposed_us(p.time_us.median), p.training->hidden_us(p.time_us.median));
+    if (const double lost = p.training->lost_us(p.time_us.median); lost > 0.005) {
+      out << fmt::format("#   {:.2f} us longer than one after the other: they hold each other up\n", lost);
+    }
   }
   out << std::flush;
 }
