@@ -1,3 +1,4 @@
+#include <functional>
 #include <iostream>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "model/cli/explanation.hpp"
 #include "model/cli/observed_message.hpp"
 #include "model/cli/protocol_choice.hpp"
+#include "model/study/message_times.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/options.hpp"
@@ -82,6 +84,16 @@ Explanation make_explanation(const Platform& platform, const std::vector<Place>&
   return all;
 }
 
+/// As `run` measures it, in a process of its own. Zero where messages have gaps.
+Seconds half_round_trip(const Platform& platform, const std::vector<Place>& places, const Explanation& all) {
+  if (all.packing.needed()) return {};
+  const std::function<Platform()> same = [&platform] { return platform; };
+  const TimesPlan plan{
+      .protocol = &find_protocol(all.protocol), .settings = all.settings, .places = places, .sizes = {all.size}};
+  const std::vector<MessageTimes> times = message_times({&same, 1}, plan);
+  return times.front().us.empty() ? Seconds{} : Seconds{times.front().us.front() * 1e-6};
+}
+
 ExitCode explain(const ExplainOptions& options, const std::string& command_line) {
   const Protocol* const asked = options.protocol.empty() ? nullptr : &find_protocol(options.protocol);
   const Platform platform = asked == nullptr
@@ -94,10 +106,12 @@ ExitCode explain(const ExplainOptions& options, const std::string& command_line)
   const bool in_words = options.output.format != bench::Format::json;
   if (in_words) print_choice(all, std::cout);
   const Protocol& protocol = find_protocol(all.protocol);
+  const Seconds half_trip = half_round_trip(platform, places, all);
   ObservedMessage message = observe_message(platform, places, protocol, all.settings, all.packing, options.size);
   all.path_taken = std::move(message.path_taken);
   all.steps = steps_of(message.reports);
   all.delivered = message.delivered;
+  all.half_round_trip = half_trip;
 
   nlohmann::json json = to_json(all);
   json["program"] = program_name();

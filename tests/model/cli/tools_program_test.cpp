@@ -38,6 +38,21 @@ TEST(ExplainProgram, TellsOfTheMessageThatRunTimes) {
   }
 }
 
+/// A target opens its memory only when its own message has gone; two GPUs behind different hubs have other ways back.
+TEST(ExplainProgram, SaysWhereHalfARoundTripIsAnotherTime) {
+  for (const std::string pair : {"--platform hgx-h100 --from 0/0 --to 1/0 -p symmetric-put",
+                                 "--platform keeneland-kids --from 0/0 --to 0/1 -p gpudirect-v2"}) {
+    const double us = time_of(pair + " -b 1M -e 1M");
+    const Ended json = run("explain " + pair + " -s 1M --format json");
+    ASSERT_EQ(json.code, 0) << json.text;
+    const std::string only_json = json.text.substr(json.text.find('{'));
+    EXPECT_NEAR(nlohmann::json::parse(only_json).at("half_round_trip_us").get<double>(), us, us * 1e-5);
+    EXPECT_THAT(run("explain " + pair + " -s 1M").text,
+                HasSubstr("Half of a round trip, as 'run' measures it, takes "));
+  }
+  EXPECT_THAT(run("explain " + kPeers + "-s 1M").text, Not(HasSubstr("Half of a round trip")));
+}
+
 TEST(DiffProgram, AFileDoesNotDifferFromItself) {
   const Ended ended = run("diff platforms/keeneland-kids.yaml platforms/keeneland-kids.yaml");
   EXPECT_EQ(ended.code, 0);
