@@ -124,7 +124,7 @@ void note_estimates(const PlatformOptions& options) {
     if (!text.starts_with("mpi.network.eager_limit=") && !text.starts_with("mpi.intra_node.eager_limit=")) continue;
     std::cerr << "twinlink-sim: note: --set " << text
               << ": latencies were measured with the file's own limit; between the two limits a round trip of control "
-                 "messages is added or taken away, which is an estimate\n";
+                 "messages is added or taken away as far as those latencies allow, which is an estimate\n";
   }
 }
 

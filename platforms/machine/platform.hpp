@@ -211,14 +211,10 @@ struct NetworkCosts {
   }
   /// From the posted send until its first byte flows, where its receive is posted. Above the limit with which `latency`
   /// was measured it holds the library's request and the answer to it, a round trip of `asking`; another eager limit
-  /// adds it to messages that ask now, and takes it from those that ask no more, as far as the curve rises behind that
-  /// limit.
-  [[nodiscard]] Seconds latency_asking(Bytes size, Seconds asking) const {
-    const Seconds measured = latency.value.at(size);
-    const Bytes limit = latency_limit ? latency_limit->value : eager_limit.value;
-    if (size <= limit) return is_eager(size) ? measured : measured + asking;
-    return is_eager(size) ? std::max(measured - asking, std::min(measured, latency.value.at(limit))) : measured;
-  }
+  /// adds it to messages that ask now, as far as the first point behind that limit shows that asking takes, and takes
+  /// it from those that ask no more, as far as the curve rises behind that limit. So a message never takes longer than
+  /// one behind it, unless those of the file do.
+  [[nodiscard]] Seconds latency_asking(Bytes size, Seconds asking) const;
   /// The CPU posts a send of `size`.
   [[nodiscard]] Seconds posting(Bytes size) const { return send_overhead.value.at(size); }
   /// Last piece of a message of `size` that CPUs copy in pieces, which the receiver's CPU copies when the sender's
