@@ -100,6 +100,7 @@ ExitCode explain(const ExplainOptions& options, const std::string& command_line)
                                 ? read_platform(options.platform)
                                 : read_platform(options.platform, *asked, make_settings(*asked, options.settings));
   const std::vector<Place> places = read_pair(options.pair, platform);
+  note_idle_faults(platform, places);
   if (options.output.format == bench::Format::csv) throw UsageError("--format csv is for --compare");
   require_writable(options.output);
   Explanation all = make_explanation(platform, places, options);

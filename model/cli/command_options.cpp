@@ -13,6 +13,7 @@
 #include "model/study/watch/timeline.hpp"
 #include "platforms/reader/platform_file.hpp"
 #include "platforms/reader/platform_reader.hpp"
+#include "platforms/topology/idle_faults.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/report/document.hpp"
@@ -48,8 +49,9 @@ void add_change_options(CLI::App& command, PlatformOptions& options) {
       ->type_name("[NODE/]PART=PERCENT%[@TIME]");
   command
       .add_option("--fail", options.faults.failed,
-                  "A link that is gone, or a GPU, an adapter or a hub with all its links: ways lead elsewhere, or the "
-                  "run is refused. In every node, 1/hca0 in node 1. With @TIME it breaks while the run goes on: what "
+                  "A link that is gone, or a GPU, an adapter or a hub with all its links: ways lead elsewhere, "
+                  "and no rank is on a GPU that is gone. In every node, 1/hca0 in node 1; node1 is all of it. With "
+                  "@TIME it breaks while the run goes on: what "
                   "crosses it then fails; may be repeated")
       ->allow_extra_args(false)
       ->type_name("[NODE/]PART[@TIME]");
@@ -117,6 +119,12 @@ Platform read_platform(const PlatformOptions& options, const Protocol& protocol,
   if (!within_node.loopback && rules.smp_copy_size) within_node.copy_size = rules.smp_copy_size;
   set_within_node(platform, within_node);
   return platform;
+}
+
+void note_idle_faults(const Platform& platform, std::span<const Place> places) {
+  for (const std::string& fault : idle_faults(platform, places)) {
+    std::cerr << fmt::format("twinlink-sim: note: {}\n", fault);
+  }
 }
 
 void note_estimates(const PlatformOptions& options) {

@@ -46,7 +46,9 @@ std::vector<Place> all_places(const RunOptions& options, const Platform& platfor
   const auto gpus = static_cast<int>(topology.part_of(0).gpus);
   std::vector<Place> places;
   for (int node = 0; node < (gpus > 1 ? 1 : topology.nodes()); ++node) {
-    for (int gpu = 0; gpu < gpus; ++gpu) places.push_back({node, gpu, {}});
+    for (int gpu = 0; gpu < gpus; ++gpu) {
+      if (topology.why_gone({node, gpu, {}}).empty()) places.push_back({node, gpu, {}});
+    }
   }
   return places;
 }

@@ -85,6 +85,7 @@ ExitCode sensitivity(const SensitivityOptions& options, const std::string& comma
   const Platform platform = read_platform(options.platform);
   bench::require_json_option(options.json);
   TimesPlan plan = plan_of(options, platform);
+  note_idle_faults(platform, plan.places);
   bench::Progress progress("simulations", bench::ProgressView::standard_error(wall_clock));
   plan.on_progress = progress.listener();
   const Sensitivity found = sensitivity_of(platform, plan);

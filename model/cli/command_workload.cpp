@@ -100,6 +100,7 @@ ExitCode run_jobs(const Options& options, bench::WorkloadPlan plan, const Platfo
                   const std::string& command_line) {
   const Cluster cluster = cluster_of(plan, platform, options);
   require_writable(options.workload);
+  note_idle_faults(platform, cluster.places);
   plan.room = room_of(platform, cluster.places);
   const auto show = [&, headed = false](const ClusterPoint& point) mutable {
     if (!std::exchange(headed, true)) print_heading(plan, cluster, std::cout);

@@ -15,6 +15,7 @@
 #include "model/engine/flows/machine.hpp"
 #include "model/engine/rank/sim_rank.hpp"
 #include "platforms/machine/degraded.hpp"
+#include "platforms/topology/idle_faults.hpp"
 
 namespace twinlink::model {
 namespace s4u = simgrid::s4u;
@@ -35,7 +36,7 @@ class FaultWatch {
   }
 
   /// Those that have made none by now, which is the end. A text stands for several parts, of which one is enough.
-  [[nodiscard]] std::vector<std::string> idle(Seconds end) const {
+  [[nodiscard]] std::vector<std::string> idle(std::span<const Place> places, Seconds end) const {
     std::map<std::string, std::string> why;
     std::set<std::string> effective;
     const auto note = [&](const std::string& text, bool crossed, const std::string& reason) {
@@ -53,7 +54,8 @@ class FaultWatch {
         note(fault.text, carried_more(fault.part, found->second), "nothing has crossed it from then on");
       }
     }
-    std::vector<std::string> texts;
+    const auto uses_gpu = [&](const std::string& gpu) { return carried_more(gpu, 0); };
+    std::vector<std::string> texts = idle_failures(platform_, places, uses_gpu);
     for (const auto& [text, reason] : why) {
       if (!effective.contains(text)) texts.push_back(fmt::format("{} makes no difference: {}", text, reason));
     }
@@ -122,7 +124,7 @@ Seconds simulate(const Platform& platform, std::span<const Place> places,
     faults.back()->set(fault.at);
   }
   loop.run();
-  if (options.idle_faults != nullptr) *options.idle_faults = fault_watch.idle(end);
+  if (options.idle_faults != nullptr) *options.idle_faults = fault_watch.idle(places, end);
   return end;
 }
 

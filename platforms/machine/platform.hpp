@@ -5,6 +5,7 @@
 
 #include <array>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -308,6 +309,28 @@ struct SlowedPart {
   std::string text{};  ///< how a user has said it
 };
 
+struct Platform;
+
+/// What is gone from the start on, as users have said it.
+struct Failures {
+  /// A link; a GPU, an adapter or a hub stands for all links that end at it.
+  struct Part {
+    std::string part{};  ///< its name in the graph of all kinds; empty: a whole node
+    std::string text{};  ///< how a user has said it
+  };
+  /// Something that nobody can use any more, though it still stands in the graph.
+  struct Gone {
+    std::size_t index = 0;
+    std::string text{};  ///< of what takes it away
+  };
+  std::vector<Part> parts{};
+  std::vector<Gone> gpus{};         ///< of the graph: no rank can be there
+  std::vector<Gone> off_network{};  ///< kinds of nodes, the first of which is the platform's own, without an adapter
+  std::shared_ptr<const Platform> whole{};  ///< the platform without failures; null where there are none
+
+  [[nodiscard]] bool none() const { return parts.empty(); }
+};
+
 /// How the MPI library carries messages within a node. Whoever runs the library chooses, so the file does not say it.
 struct WithinNode {
   /// Through the adapter and back instead of through shared memory: what MVAPICH2 does by default with MV2_USE_CUDA.
@@ -337,6 +360,7 @@ struct Platform {
   WithinNode within_node{};
   std::vector<LaterFault> later_faults{};
   std::vector<SlowedPart> slowed_parts{};
+  Failures failures{};
 
   /// `gpu` is an index into Node::gpus, whose type is one of gpu_types.
   [[nodiscard]] const GpuType& type_of(std::size_t gpu) const;
