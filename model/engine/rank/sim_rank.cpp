@@ -417,8 +417,14 @@ Seconds SimRank::fetching_from_host(Bytes size) {
   const End from{world_.memory_near(id_), Memory::pinned};
   const End to{.location = {Location::Kind::gpu, world_.gpu_of(id_)}, .memory = Memory::device, .own = true};
   const CopyCost& copy = world_.copy_cost(from, to);
-  return copy.cost->overhead.value + copy.latency(size) + size / copy.rate.value() +
-         world_.topology.copy_ending(from, copy).completion;
+  // The links may allow less than the engine, or alone say what is allowed.
+  std::optional<Rate> rate = copy.rate;
+  const Topology& topology = world_.topology;
+  if (const auto links = topology.narrowest(topology.copy_route(from.location, to.location), copy.reach)) {
+    rate = rate ? std::min(*rate, *links) : *links;
+  }
+  const Seconds flow = rate ? size / *rate : Seconds{};
+  return copy.cost->overhead.value + copy.latency(size) + flow + topology.copy_ending(from, copy).completion;
 }
 
 /// The bytes of a send have arrived where a receive wants them, or will never do so. `send` may be a peer's.
