@@ -96,6 +96,7 @@ void set_within_node(Platform& platform, const WithinNode& within_node) {
   platform.within_node = within_node;
   if (within_node.smcuda && platform.intra_node.copied_by == CopiedBy::receiver) {
     platform.intra_node.copied_by = CopiedBy::both;
+    platform.within_node.single_copy_lost = true;
   }
 }
 

@@ -340,6 +340,8 @@ struct WithinNode {
   /// Shared memory: messages above the eager limit are copied in and out of it in pieces of this size
   /// (MV2_SMP_SEND_BUF_SIZE); empty: pieces so small that the two copies overlap from the start.
   std::optional<Bytes> copy_size{};
+  /// Set by set_within_node(): the platform has a single copy, which smcuda has taken away.
+  bool single_copy_lost = false;
 };
 
 struct Platform {

@@ -59,15 +59,19 @@ struct WorkloadPoint {
 
 struct WorkloadSeries {
   std::string workload{};
-  std::string protocol{};          ///< within a node
-  std::string protocol_between{};  ///< between nodes
-  std::string settings{};          ///< of the first, in words
+  std::string protocol{};                  ///< within a node
+  std::string protocol_between{};          ///< between nodes
+  std::string protocol_between_domains{};  ///< between domains of nodes; empty: as between nodes
+  std::string settings{};                  ///< of the first, in words
   int ranks = 0;
   int nodes = 0;
   std::vector<std::string> places{};
   std::vector<WorkloadPoint> points{};
   std::vector<std::string> notes{};
   std::map<std::string, std::uint64_t> counters{};  ///< of all channels of rank 0
+
+  /// "gpudirect-v2, gpudirect-v3 between nodes".
+  [[nodiscard]] std::string protocols() const;
 };
 
 /// Others at work on the same machine, while iterations are timed.
@@ -110,7 +114,7 @@ struct WorkloadPlan {
 };
 
 /// How the ranks lie. Where they do not fill the nodes one after the other, each with the same number, a node counts as
-/// one rank.
+/// one rank. For groups that are domains, places have the domains' numbers as those of their nodes.
 workloads::Shape shape_of(std::span<const Place> places);
 
 /// What a series says before anything is measured.

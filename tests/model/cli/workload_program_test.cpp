@@ -62,6 +62,44 @@ TEST(WorkloadProgram, WithoutAProtocolTheShortestWaysAreTaken) {
 }
 
 /// Nothing is wrong with a job whose second rank waits long for the first.
+/// The one point of a job on GB200s, whose nodes 0 to 17 are one domain and 18 to 35 the other.
+nlohmann::json point_of(const std::string& arguments, const std::string& size = "64K") {
+  const std::string file = ::testing::TempDir() + "twinlink-domains.json";
+  const Ended ended =
+      run("workload " + arguments + " --platform gb200-nvl72 -b " + size + " -e " + size + " --json " + file);
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  return bench::read_json_file(file).at("points").at(0);
+}
+
+TEST(Domains, PairsOfOneTakeTheWayOfANodeAndOthersThatBetweenDomains) {
+  const auto time = [](const std::string& other_end, const std::string& protocols) {
+    const std::string places = trace_file("twinlink-domains.txt", "0/0\n" + other_end + "\n");
+    return point_of("shift --place " + places + " -p " + protocols).at("time_us").get<double>();
+  };
+  const std::string both = "gpudirect-v2 --between-domains gpudirect-v3";
+  EXPECT_EQ(time("17/3", both), time("17/3", "gpudirect-v2"));
+  EXPECT_EQ(time("18/0", both), time("18/0", "gpudirect-v3"));
+  EXPECT_EQ(time("17/3", both + " --between-nodes gpudirect-v1"), time("17/3", "gpudirect-v1"));
+  EXPECT_EQ(time("18/0", both + " --between-nodes gpudirect-v1"), time("18/0", "gpudirect-v3"));
+}
+
+/// Of n ranks in each of m groups: 2 (n - 1) steps within them and 2 (m - 1) between.
+TEST(Domains, AreTheGroupsOfHierarchicalAlgorithms) {
+  const std::string all = "all-reduce --algorithm hierarchical --no-verify -p gpudirect-v2 ";
+  EXPECT_EQ(point_of(all + "--between-domains gpudirect-v3").at("steps"), 2 * 71 + 2 * 1);
+  EXPECT_EQ(point_of(all + "--between-nodes gpudirect-v3").at("steps"), 2 * 3 + 2 * 35);
+}
+
+TEST(Domains, ProtocolsAreChosenByThem) {
+  const std::string job = "workload shift --platform gb200-nvl72 -b 64K -e 64K ";
+  EXPECT_THAT(run(job + "--ranks 72").text, HasSubstr("simulated over gpudirect-v2, 72 ranks on 18 nodes"));
+  const Ended two = run(job);
+  EXPECT_THAT(two.text, AllOf(HasSubstr("note: gpudirect-v2 within domains and gpudirect-v3 between them"),
+                              HasSubstr("over gpudirect-v2, gpudirect-v3 between domains, 144 ranks on 36 nodes")));
+  EXPECT_THAT(run(job + "--ranks 8 -p gpudirect-v2 --between-nodes gpudirect-v3").text,
+              HasSubstr("--between-nodes is for nodes of one NVLink domain too; --between-domains leaves them out"));
+}
+
 TEST(WorkloadProgram, PlaysAJobThatTakesLongerThanAnybodyWouldWait) {
   const std::string file = ::testing::TempDir() + "twinlink-long.json";
   const std::string trace =

@@ -19,7 +19,8 @@ WorkloadFile sample() {
                     .environment = nlohmann::json{{"platform", "x"}}};
   file.series = {.workload = "all-reduce",
                  .protocol = "gpudirect-v2",
-                 .protocol_between = "gpudirect-v3",
+                 .protocol_between = "gpudirect-v2",
+                 .protocol_between_domains = "gpudirect-v3",
                  .settings = "chunk whole message, depth 16",
                  .ranks = 4,
                  .nodes = 2,
