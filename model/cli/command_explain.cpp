@@ -9,6 +9,7 @@
 #include "model/cli/explanation.hpp"
 #include "model/cli/observed_message.hpp"
 #include "model/cli/protocol_choice.hpp"
+#include "model/study/idle_options.hpp"
 #include "model/study/message_times.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
@@ -100,7 +101,8 @@ ExitCode explain(const ExplainOptions& options, const std::string& command_line)
                                 ? read_platform(options.platform)
                                 : read_platform(options.platform, *asked, make_settings(*asked, options.settings));
   const std::vector<Place> places = read_pair(options.pair, platform);
-  note_idle_faults(platform, places);
+  note_estimates(options.platform);
+  note_all(idle_within_node(options.platform.within_node, platform, places));
   if (options.output.format == bench::Format::csv) throw UsageError("--format csv is for --compare");
   require_writable(options.output);
   Explanation all = make_explanation(platform, places, options);
@@ -109,6 +111,9 @@ ExitCode explain(const ExplainOptions& options, const std::string& command_line)
   const Protocol& protocol = find_protocol(all.protocol);
   const Seconds half_trip = half_round_trip(platform, places, all);
   ObservedMessage message = observe_message(platform, places, protocol, all.settings, all.packing, options.size);
+  note_all(message.idle);
+  const CutMessages messages{protocol, all.settings, {&all.size, 1}, all.path};
+  note_all(idle_pieces(options.settings, messages));
   all.path_taken = std::move(message.path_taken);
   all.steps = steps_of(message.reports);
   all.delivered = message.delivered;

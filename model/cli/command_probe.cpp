@@ -5,6 +5,7 @@
 
 #include "model/cli/commands.hpp"
 #include "model/engine/simulation.hpp"
+#include "model/study/idle_options.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/options.hpp"
@@ -37,6 +38,7 @@ ExitCode probe(const ProbeOptions& options, const std::string& command_line) {
   const Platform platform = read_platform(options.platform);
   const std::vector<Place> places = places_to_probe(platform);
   note_idle_faults(platform, places);
+  note_all(idle_within_node(options.platform.within_node, platform, places));
   require_writable(options.probe.output);
   bench::Progress progress("parts of the probes", bench::ProgressView::standard_error(wall_clock));
   bench::ProbePlan plan = make_plan(options.probe, bench::simulated_repeats());

@@ -124,7 +124,14 @@ Seconds simulate(const Platform& platform, std::span<const Place> places,
     faults.back()->set(fault.at);
   }
   loop.run();
-  if (options.idle_faults != nullptr) *options.idle_faults = fault_watch.idle(places, end);
+  if (options.idle_faults != nullptr) {
+    *options.idle_faults = fault_watch.idle(places, end);
+    std::set<int> nodes;  // where each rank has one of its own, the option speaks of nobody
+    for (const Place& place : places) nodes.insert(place.node);
+    if (platform.within_node.copy_size && !world.copies_in_pieces && nodes.size() < places.size()) {
+      options.idle_faults->emplace_back("--smp-copy-size makes no difference: no message was copied in pieces");
+    }
+  }
   return end;
 }
 

@@ -23,7 +23,8 @@ struct SimulationOptions {
   OpObserver observer{};
   /// Told of every flow when it ends; may be empty.
   std::function<void(const FlowRecord&)> on_flow{};
-  /// Gets the faults of the command line that have made no difference, each with its reason; may be null.
+  /// Gets the faults of the command line that have made no difference, each with its reason, and the ways within a
+  /// node; may be null.
   std::vector<std::string>* idle_faults = nullptr;
   /// Set before any rank begins, and works until simulate() returns: Machine::link_use() at the present time.
   std::function<std::vector<LinkUse>()>* link_use = nullptr;

@@ -38,7 +38,7 @@ class OddNodes {
 
  private:
   [[nodiscard]] bool has_own_kind(int node) const;
-  [[nodiscard]] std::vector<std::string> parts_in_domain(const Topology& topology, int node,
+  [[nodiscard]] std::vector<std::string> parts_in_domain(const Topology& topology, int number,
                                                          const std::string& part) const;
   [[nodiscard]] const NodeKind* kind_of(int node) const;
   [[nodiscard]] YamlValue nodes_with(const YamlValue& document, int node) const;
