@@ -239,8 +239,18 @@ Seconds simulate_to(const std::filesystem::path& file, const Platform& platform,
                     bench::JsonValue* environment) {
   std::vector<std::string> idle_faults;
   options.idle_faults = &idle_faults;
+  std::vector<std::string> come;
+  options.faults_come = &come;
   const auto run = [&](const std::function<void(MeasuredRank&)>& code) {
-    const Seconds end = simulate(platform, places, code, options);
+    const Seconds end = [&] {
+      try {
+        return simulate(platform, places, code, options);
+      } catch (...) {
+        // What was cut may be what somebody has waited for.
+        for (const std::string& fault : come) std::cerr << fmt::format("twinlink-sim: note: {} had come\n", fault);
+        throw;
+      }
+    }();
     for (const std::string& fault : idle_faults) std::cerr << fmt::format("twinlink-sim: note: {}\n", fault);
     if (environment != nullptr && !idle_faults.empty()) environment->set("idle_faults", idle_faults);
     return end;

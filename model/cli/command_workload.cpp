@@ -226,6 +226,9 @@ ExitCode run(Options options, const Program& program) {
   note_all(idle_options(options, plan, platform, places));
   RoundWatch watch(static_cast<int>(places.size()));
   SimulationOptions simulation = options.simulation;
+  // Faults count from the first timed iteration: nobody knows how long what comes before it takes.
+  std::function<void()> faults_begin;
+  simulation.faults_begin = &faults_begin;
   plan.on_point = bench::live_rows(file, std::cout);
   const bool page = !options.report.empty();
   report::Document why;
@@ -242,6 +245,10 @@ ExitCode run(Options options, const Program& program) {
         why = why_blocks(fmt::format("an iteration of {}, {}", format_size(point.size), point.algorithm), found);
     };
   }
+  plan.on_round = [&faults_begin, watched = std::move(plan.on_round)](bool begins, RankId rank, Seconds now) {
+    if (begins) faults_begin();
+    if (watched) watched(begins, rank, now);
+  };
   plan.shape = shape_of(plan, platform, places);
   plan.room = room_of(platform, places);
   simulate_to(

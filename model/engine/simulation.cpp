@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <simgrid/s4u.hpp>
@@ -114,18 +115,29 @@ Seconds simulate(const Platform& platform, std::span<const Place> places,
     });
   }
   FaultWatch fault_watch(platform, machine);
+  Seconds faults_since{};
   std::vector<std::unique_ptr<Timer>> faults;
   for (const LaterFault& fault : platform.later_faults) {
-    faults.push_back(std::make_unique<Timer>(loop.clock(), [&world, &machine, &topology, &fault, &fault_watch] {
+    faults.push_back(std::make_unique<Timer>(loop.clock(), [&world, &machine, &options, &fault, &fault_watch] {
       fault_watch.comes(fault);
-      for (const std::size_t link : links_of(topology.graph(), fault.part)) machine.shrink(link, fault.share);
+      if (options.faults_come != nullptr) options.faults_come->push_back(fault.text);
+      machine.shrink(fault.part, fault.share);
       for (SimRank* rank : world.ranks) rank->fail_what_is_cut();
     }));
-    faults.back()->set(fault.at);
   }
+  const auto begin_faults = [&] {
+    faults_since = loop.clock().now();
+    for (std::size_t i = 0; i < faults.size(); ++i) faults[i]->set(faults_since + platform.later_faults[i].at);
+  };
+  if (options.faults_begin == nullptr)
+    begin_faults();
+  else
+    *options.faults_begin = [&begin_faults, begun = false]() mutable {
+      if (!std::exchange(begun, true)) begin_faults();
+    };
   loop.run();
   if (options.idle_faults != nullptr) {
-    *options.idle_faults = fault_watch.idle(places, end);
+    *options.idle_faults = fault_watch.idle(places, end - faults_since);
     std::set<int> nodes;  // where each rank has one of its own, the option speaks of nobody
     for (const Place& place : places) nodes.insert(place.node);
     if (platform.within_node.copy_size && !world.copies_in_pieces && nodes.size() < places.size()) {

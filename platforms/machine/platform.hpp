@@ -96,6 +96,7 @@ struct Nic {
   std::optional<Sourced<Seconds>> latency{};  ///< of passing it
   std::optional<Sourced<Seconds>> gap{};      ///< least time between two messages that it sends
   std::optional<Sourced<Rate>> link{};        ///< to the fabric, each way; absent: the fabric's
+  double port_share = 1;                      ///< of what the fabric lets it have both ways together, see degrade()
 };
 
 /// What an operation costs beside what it crosses: the calling CPU is busy for `overhead`, then nothing moves for

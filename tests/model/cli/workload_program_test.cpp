@@ -185,6 +185,29 @@ TEST(WorkloadProgram, RunsSeveralJobsAtOnce) {
   refused("--jobs 2 --ranks 4 --background shfit", "there is no workload 'shfit'");
 }
 
+/// What comes before the first timed iteration takes as long as it takes: with a fault before that iteration ends, and
+/// one that would come long before it begins if it counted from the start.
+TEST(WorkloadProgram, FaultsCountFromTheFirstTimedIteration) {
+  const std::string job =
+      "workload shift --platform keeneland-kids -p host --set 'fabric.link=2 GB/s' --place spread --ranks 2 -b 64M -e "
+      "64M --json /dev/stdout ";
+  const auto time = [&](const std::string& fault) {
+    const Ended ended = run(job + fault + " | sed -n '/^{/,/^}/p'");
+    return nlohmann::json::parse(ended.text).at("points").at(0).at("time_us").get<double>();
+  };
+  const double well = time("");
+  const double half = time("--degrade hca0=50%");
+  EXPECT_NEAR(half / well, 2, 0.01) << "its port is what limits the message";
+  const double later = time("--degrade hca0=50%@1ms");
+  // 1 ms at the full rate is 2 ms at half of it, but for the message's latency of 6.5 us, in which nothing flows.
+  EXPECT_NEAR(later, half - 1000 + 6.5, 1);
+  const Ended lost =
+      run("workload shift --platform dgx-a100 -p gpudirect-v3 --place spread --ranks 2 -b 64M -e 64M "
+          "--fail hca0@1ms");
+  EXPECT_EQ(lost.code, 1);
+  EXPECT_THAT(lost.text, HasSubstr("note: --fail hca0@1ms had come"));
+}
+
 TEST(WorkloadProgram, RefusesBuffersBeyondAGpusMemory) {
   const Ended ended = workload("all-reduce -p gpudirect-v2 -b 256G -e 256G");
   EXPECT_EQ(ended.code, 2) << ended.text;

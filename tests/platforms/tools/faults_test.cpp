@@ -52,6 +52,18 @@ TEST(Faults, ADegradedHubStandsForItsLinks) {
   EXPECT_DOUBLE_EQ(link_of(platform, "qpi").forward.value.bytes_per_second(), 11.4e9) << "ends at the memories";
 }
 
+/// What joins it to its node is as good as before.
+TEST(Faults, ADegradedAdapterHasAShareOfItsPort) {
+  const Platform platform = sick("dgx-a100", {.degraded = {"hca0=50%"}});
+  const Platform well = sick("dgx-a100", {});
+  EXPECT_DOUBLE_EQ(platform.node.nics[0].link.value().value.bytes_per_second(),
+                   well.fabric->link.value.bytes_per_second() / 2);
+  EXPECT_FALSE(platform.node.nics[1].link.has_value());
+  for (std::size_t i = 0; i < well.node.links.size(); ++i) {
+    EXPECT_EQ(platform.node.links[i].forward.value, well.node.links[i].forward.value) << well.node.links[i].name;
+  }
+}
+
 TEST(Faults, ADegradedMemoryHasAShareOfItsDramAndOfWhatCoresCopy) {
   const Platform platform = sick("dgx-a100", {.degraded = {"numa1=50%"}});
   const Platform well = sick("dgx-a100", {});
