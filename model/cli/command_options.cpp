@@ -226,8 +226,8 @@ void add_why_options(CLI::App& command, RoundWishes& wishes, const std::string& 
   command.add_flag(
       "--links", wishes.links,
       "After each " + each +
-          ", the busiest links: what crossed them, and for how long they held up somebody; all of them with "
-          "--json");
+          ", the busiest links: what crossed them, and for how long they held up somebody, and of many the sums of "
+          "those that are alike; all of them with --json");
   command.add_flag("--critical-path", wishes.path,
                    "After each " + each +
                        ", which steps the time went into, back from what ended last to what that had waited for; every "
