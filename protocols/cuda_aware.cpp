@@ -305,6 +305,11 @@ CudaAwareChoice choose_protocol(const CudaAwareRules& rules, const Path& path, B
   if (path.same_device && !one_on_host)
     return with_defaults("gpudirect-v2", "both ranks use one device: a copy within it");
   const bool may_map = path.same_node && !path.loopback && path.device_mapping && rules.ipc;
+  // A handle of memory that a domain's nodes share, as UCX exchanges it: none of smcuda's handshake.
+  const bool in_domain = !path.same_node && path.device_mapping && path.peer_access && rules.ipc && !one_on_host;
+  if (in_domain && (openmpi || size >= rules.ipc_from)) {
+    return with_defaults("gpudirect-v2", "nodes of one NVLink domain, whose GPUs map each other's memory");
+  }
   if (may_map && openmpi && one_on_host) {
     return pipeline("gpudirect-v1", "openmpi-smcuda-staged", "one end lies in host memory: smcuda stages the other");
   }
@@ -328,8 +333,10 @@ CudaAwareChoice choose_protocol(const CudaAwareRules& rules, const Path& path, B
 std::string describe(const CudaAwareRules& rules) {
   const bool openmpi = rules.library == CudaAwareRules::Library::openmpi;
   std::string text = "1. same device: a copy within it (gpudirect-v2)\n";
-  text += openmpi ? "2. same node: CUDA IPC, or staged where it is refused (cuda-ipc)\n"
-                  : "2. same node, peer access, from " + format_size(rules.ipc_from) + ": CUDA IPC (cuda-ipc)\n";
+  text += openmpi
+              ? "2. same node: CUDA IPC, or staged where it is refused (cuda-ipc); nodes of one domain: gpudirect-v2\n"
+              : "2. same node, peer access, from " + format_size(rules.ipc_from) +
+                    ": CUDA IPC (cuda-ipc); nodes of one domain: gpudirect-v2\n";
   text += "3. the adapter reaches device memory: RDMA (gpudirect-v3)\n";
   text +=
       "4. to " + format_size(rules.whole_to) + ": staged whole (gpudirect-v1; staging where no buffers are shared)\n";

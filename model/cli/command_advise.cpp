@@ -7,6 +7,7 @@
 
 #include "model/cli/commands.hpp"
 #include "model/study/advice_report.hpp"
+#include "model/study/idle_options.hpp"
 #include "model/study/survey.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
@@ -169,6 +170,8 @@ ExitCode advise(AdviseOptions options, const std::string& command_line) {
     static_cast<void>(bench::make_settings(find_protocol(name), {.options = plan.options}));
   }
   require_two_devices(plan.places);
+  note_idle_faults(platform, plan.places);
+  note_all(idle_within_node(options.platform.within_node, platform, plan.places));
   require_writable(options.output);
   const Bytes largest = plan.sizes.back();
   const std::vector<Bytes> chunks = read_chunks(options.chunks, largest, plan.window);
@@ -210,6 +213,8 @@ ExitCode compare_protocols(const PlatformOptions& from, const PairOptions& pair,
                         .references = true};
   if (size == Bytes{}) throw UsageError("--size: the smallest message that can be compared is 1 B");
   require_two_devices(plan.places);
+  note_idle_faults(platform, plan.places);
+  note_all(idle_within_node(from.within_node, platform, plan.places));
   require_writable(output);
   AdviceReport report = make_report(platform, plan, make_survey(platform, plan), Ranks::variants);
   report.command = command_line;

@@ -1,3 +1,4 @@
+#include <functional>
 #include <iostream>
 #include <utility>
 
@@ -8,6 +9,8 @@
 #include "model/cli/explanation.hpp"
 #include "model/cli/observed_message.hpp"
 #include "model/cli/protocol_choice.hpp"
+#include "model/study/idle_options.hpp"
+#include "model/study/message_times.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/options.hpp"
@@ -82,22 +85,39 @@ Explanation make_explanation(const Platform& platform, const std::vector<Place>&
   return all;
 }
 
+/// As `run` measures it, in a process of its own. Zero where messages have gaps.
+Seconds half_round_trip(const Platform& platform, const std::vector<Place>& places, const Explanation& all) {
+  if (all.packing.needed()) return {};
+  const std::function<Platform()> same = [&platform] { return platform; };
+  const TimesPlan plan{
+      .protocol = &find_protocol(all.protocol), .settings = all.settings, .places = places, .sizes = {all.size}};
+  const std::vector<MessageTimes> times = message_times({&same, 1}, plan);
+  return times.front().us.empty() ? Seconds{} : Seconds{times.front().us.front() * 1e-6};
+}
+
 ExitCode explain(const ExplainOptions& options, const std::string& command_line) {
   const Protocol* const asked = options.protocol.empty() ? nullptr : &find_protocol(options.protocol);
   const Platform platform = asked == nullptr
                                 ? read_platform(options.platform)
                                 : read_platform(options.platform, *asked, make_settings(*asked, options.settings));
   const std::vector<Place> places = read_pair(options.pair, platform);
+  note_estimates(options.platform);
+  note_all(idle_within_node(options.platform.within_node, platform, places));
   if (options.output.format == bench::Format::csv) throw UsageError("--format csv is for --compare");
   require_writable(options.output);
   Explanation all = make_explanation(platform, places, options);
   const bool in_words = options.output.format != bench::Format::json;
   if (in_words) print_choice(all, std::cout);
   const Protocol& protocol = find_protocol(all.protocol);
+  const Seconds half_trip = half_round_trip(platform, places, all);
   ObservedMessage message = observe_message(platform, places, protocol, all.settings, all.packing, options.size);
+  note_all(message.idle);
+  const CutMessages messages{protocol, all.settings, {&all.size, 1}, all.path};
+  note_all(idle_pieces(options.settings, messages));
   all.path_taken = std::move(message.path_taken);
   all.steps = steps_of(message.reports);
   all.delivered = message.delivered;
+  all.half_round_trip = half_trip;
 
   nlohmann::json json = to_json(all);
   json["program"] = program_name();

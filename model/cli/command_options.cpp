@@ -13,6 +13,7 @@
 #include "model/study/watch/timeline.hpp"
 #include "platforms/reader/platform_file.hpp"
 #include "platforms/reader/platform_reader.hpp"
+#include "platforms/topology/idle_faults.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/report/document.hpp"
@@ -48,8 +49,9 @@ void add_change_options(CLI::App& command, PlatformOptions& options) {
       ->type_name("[NODE/]PART=PERCENT%[@TIME]");
   command
       .add_option("--fail", options.faults.failed,
-                  "A link that is gone, or a GPU, an adapter or a hub with all its links: ways lead elsewhere, or the "
-                  "run is refused. In every node, 1/hca0 in node 1. With @TIME it breaks while the run goes on: what "
+                  "A link that is gone, or a GPU, an adapter or a hub with all its links: ways lead elsewhere, "
+                  "and no rank is on a GPU that is gone. In every node, 1/hca0 in node 1; node1 is all of it. With "
+                  "@TIME it breaks while the run goes on: what "
                   "crosses it then fails; may be repeated")
       ->allow_extra_args(false)
       ->type_name("[NODE/]PART[@TIME]");
@@ -119,12 +121,18 @@ Platform read_platform(const PlatformOptions& options, const Protocol& protocol,
   return platform;
 }
 
+void note_idle_faults(const Platform& platform, std::span<const Place> places) {
+  for (const std::string& fault : idle_faults(platform, places)) {
+    std::cerr << fmt::format("twinlink-sim: note: {}\n", fault);
+  }
+}
+
 void note_estimates(const PlatformOptions& options) {
   for (const std::string& text : options.overrides) {
     if (!text.starts_with("mpi.network.eager_limit=") && !text.starts_with("mpi.intra_node.eager_limit=")) continue;
     std::cerr << "twinlink-sim: note: --set " << text
               << ": latencies were measured with the file's own limit; between the two limits a round trip of control "
-                 "messages is added or taken away, which is an estimate\n";
+                 "messages is added or taken away as far as those latencies allow, which is an estimate\n";
   }
 }
 
@@ -218,8 +226,8 @@ void add_why_options(CLI::App& command, RoundWishes& wishes, const std::string& 
   command.add_flag(
       "--links", wishes.links,
       "After each " + each +
-          ", the busiest links: what crossed them, and for how long they held up somebody; all of them with "
-          "--json");
+          ", the busiest links: what crossed them, and for how long they held up somebody, and of many the sums of "
+          "those that are alike; all of them with --json");
   command.add_flag("--critical-path", wishes.path,
                    "After each " + each +
                        ", which steps the time went into, back from what ended last to what that had waited for; every "
@@ -231,8 +239,18 @@ Seconds simulate_to(const std::filesystem::path& file, const Platform& platform,
                     bench::JsonValue* environment) {
   std::vector<std::string> idle_faults;
   options.idle_faults = &idle_faults;
+  std::vector<std::string> come;
+  options.faults_come = &come;
   const auto run = [&](const std::function<void(MeasuredRank&)>& code) {
-    const Seconds end = simulate(platform, places, code, options);
+    const Seconds end = [&] {
+      try {
+        return simulate(platform, places, code, options);
+      } catch (...) {
+        // What was cut may be what somebody has waited for.
+        for (const std::string& fault : come) std::cerr << fmt::format("twinlink-sim: note: {} had come\n", fault);
+        throw;
+      }
+    }();
     for (const std::string& fault : idle_faults) std::cerr << fmt::format("twinlink-sim: note: {}\n", fault);
     if (environment != nullptr && !idle_faults.empty()) environment->set("idle_faults", idle_faults);
     return end;

@@ -20,6 +20,7 @@
 #include "protocols/bench/results/frame.hpp"
 #include "protocols/bench/results/output_files.hpp"
 #include "protocols/bench/results/results.hpp"
+#include "protocols/bench/workload/workload_file.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::model {
@@ -45,21 +46,67 @@ bench::FigureCurve curve_like(std::size_t number, std::string label) {
   return {.label = std::move(label), .marker = look.marker, .colour = look.colour};
 }
 
+/// The curves of a workload's file: one for each algorithm, of bus bandwidth. What sends nothing has none.
+std::vector<bench::Result> curves_of(bench::WorkloadFile file) {
+  std::vector<bench::Result> curves;
+  const bench::WorkloadSeries& series = file.series;
+  for (const bench::WorkloadPoint& point : series.points) {
+    if (point.size == Bytes{}) continue;
+    auto curve = std::ranges::find(curves, point.algorithm, [](const bench::Result& r) { return r.series.preset; });
+    if (curve == curves.end()) {
+      bench::Result& added = curves.emplace_back();
+      added.world = file.world;
+      added.program = file.program;
+      added.command = file.command;
+      added.environment = file.environment;
+      added.series.label = fmt::format("{}, {}", series.workload, point.algorithm);
+      added.series.protocol = series.protocol;
+      added.series.preset = point.algorithm;
+      if (!series.places.empty()) {
+        added.series.from = series.places.front();
+        added.series.to = series.places.back();
+      }
+      curve = curves.end() - 1;
+    }
+    curve->series.points.push_back({.size = point.size,
+                                    .time_us = point.time_us,
+                                    .bandwidth_MBps = point.bus_MBps,
+                                    .path = fmt::format("{} ranks, {}", series.ranks, point.algorithm),
+                                    .verified = point.verified});
+  }
+  return curves;
+}
+
+std::vector<bench::Result> read_file(const std::filesystem::path& file) {
+  const nlohmann::json json = bench::read_json_file(file);
+  const bool workload = json.is_object() && json.contains("kind") && json["kind"] == bench::kWorkloadKind;
+  if (!workload) return {bench::result_from_json(json, file.string())};
+  std::vector<bench::Result> curves = curves_of(bench::workload_from_json(json, file.string()));
+  if (curves.empty()) throw InputError(fmt::format("{}: error: no point has a size: there is no curve", file.string()));
+  return curves;
+}
+
 /// All of a file: their labels, and of several files with the same ones the files' names as well.
 std::vector<bench::Result> read_curves(const PlotOptions& options) {
   if (!options.labels.empty() && options.labels.size() != options.files.size()) {
     throw UsageError(fmt::format("--label: {} names for {} files", options.labels.size(), options.files.size()));
   }
   std::vector<bench::Result> results;
-  for (const std::filesystem::path& file : options.files) results.push_back(bench::read_json(file));
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    std::string& label = results[i].series.label;
-    label = options.labels.empty()
-                ? fmt::format("{}, {} ({})", label, results[i].world, options.files[i].stem().string())
-                : options.labels[i];
-    // Nobody must take it for a curve of the machine.
-    const std::string changes = bench::changes_of_platform(results[i].environment);
-    if (!changes.empty()) label += " with " + changes;
+  for (std::size_t i = 0; i < options.files.size(); ++i) {
+    std::vector<bench::Result> of_file = read_file(options.files[i]);
+    for (bench::Result& result : of_file) {
+      std::string& label = result.series.label;
+      if (options.labels.empty()) {
+        label = fmt::format("{}, {} ({})", label, result.world, options.files[i].stem().string());
+      } else {
+        // Several algorithms of a file are still told apart.
+        label = options.labels[i] + (of_file.size() > 1 ? ", " + result.series.preset : "");
+      }
+      // Nobody must take it for a curve of the machine.
+      const std::string changes = bench::changes_of_platform(result.environment);
+      if (!changes.empty()) label += " with " + changes;
+      results.push_back(std::move(result));
+    }
   }
   return results;
 }
@@ -99,7 +146,9 @@ ExitCode plot_files(const PlotOptions& options) {
 void add_plot_command(Program& program) {
   auto* command = program.app.add_subcommand("plot", "Draw the curves of result files, measured or simulated");
   const auto options = std::make_shared<PlotOptions>();
-  command->add_option("files", options->files, "Results of run --json, of either program, or imported ones")
+  command
+      ->add_option("files", options->files,
+                   "Results of run --json or workload --json, of either program, or imported ones")
       ->type_name("RESULT.json...")
       ->required();
   command->add_option("--label", options->labels, "What each of them is called: one name for each file, by commas")

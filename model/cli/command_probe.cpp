@@ -5,6 +5,7 @@
 
 #include "model/cli/commands.hpp"
 #include "model/engine/simulation.hpp"
+#include "model/study/idle_options.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/options.hpp"
@@ -24,19 +25,26 @@ struct ProbeOptions {
 std::vector<Place> places_to_probe(const Platform& platform) {
   std::vector<Place> places{{0, 0, {}}};
   const Topology topology(platform);
-  if (platform.fabric && topology.nodes() > 1) places.push_back({1, 0, {}});
-  for (int gpu = 1; gpu < static_cast<int>(topology.part_of(0).gpus); ++gpu) places.push_back({0, gpu, {}});
+  const auto add = [&](const Place& place) {
+    if (topology.why_gone(place).empty()) places.push_back(place);
+  };
+  const bool joined = topology.why_off_network(0).empty() && topology.why_off_network(1).empty();
+  if (platform.fabric && topology.nodes() > 1 && joined) add({1, 0, {}});
+  for (int gpu = 1; gpu < static_cast<int>(topology.part_of(0).gpus); ++gpu) add({0, gpu, {}});
   return places;
 }
 
 ExitCode probe(const ProbeOptions& options, const std::string& command_line) {
   const Platform platform = read_platform(options.platform);
+  const std::vector<Place> places = places_to_probe(platform);
+  note_idle_faults(platform, places);
+  note_all(idle_within_node(options.platform.within_node, platform, places));
   require_writable(options.probe.output);
   bench::Progress progress("parts of the probes", bench::ProgressView::standard_error(wall_clock));
   bench::ProbePlan plan = make_plan(options.probe, bench::simulated_repeats());
   plan.on_progress = progress.listener();
   bench::ProbeFindings findings;
-  simulate(platform, places_to_probe(platform), [&](MeasuredRank& rank) {
+  simulate(platform, places, [&](MeasuredRank& rank) {
     bench::ProbeFindings mine = bench::probe(rank, plan);
     if (rank.id() == RankId{0}) findings = std::move(mine);
   });

@@ -11,6 +11,7 @@
 #include "model/cli/protocol_choice.hpp"
 #include "model/cli/result_page.hpp"
 #include "model/engine/simulation.hpp"
+#include "model/study/idle_options.hpp"
 #include "platforms/tools/placement.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
@@ -46,7 +47,9 @@ std::vector<Place> all_places(const RunOptions& options, const Platform& platfor
   const auto gpus = static_cast<int>(topology.part_of(0).gpus);
   std::vector<Place> places;
   for (int node = 0; node < (gpus > 1 ? 1 : topology.nodes()); ++node) {
-    for (int gpu = 0; gpu < gpus; ++gpu) places.push_back({node, gpu, {}});
+    for (int gpu = 0; gpu < gpus; ++gpu) {
+      if (topology.why_gone({node, gpu, {}}).empty()) places.push_back({node, gpu, {}});
+    }
   }
   return places;
 }
@@ -56,22 +59,11 @@ void note_fallback(const Protocol& protocol, const Path& path) {
   if (support.kind == Support::Kind::fallback) std::cerr << "twinlink-sim: note: " << support.reason << "\n";
 }
 
-/// A message in one piece never has more than one piece under way. Whoever chooses the chunk by the message
-/// may cut it all the same.
-void note_unused_depth(const bench::RunOptions& options, const Protocol& protocol, const bench::Plan& plan) {
-  const Bytes chunk = plan.settings.chunk_or_whole();
-  const bool cuts = chunk != Bytes{} && chunk < plan.sizes.back();
-  const auto buffers = plan.settings.options.find("buffers");
-  const bool chooses = protocol.delegates() || (buffers != plan.settings.options.end() && buffers->second == "shared");
-  if (!options.settings.depth || plan.window > 1 || cuts || chooses) return;
-  std::cerr << "twinlink-sim: note: --depth has no effect: no message is cut, as --chunk does, and one is under way at "
-               "a time\n";
-}
-
 /// The matrix of --all-pairs.
 ExitCode run_all_pairs(const RunOptions& options, const std::string& command_line) {
   const Protocol& protocol = find_protocol(options.run.protocol);
   const Platform platform = read_platform(options.platform, protocol, make_settings(protocol, options.run.settings));
+  note_all(idle_within_node(options.platform.within_node, platform, all_places(options, platform)));
   const bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
   require_watched(options.timeline, options.report);
   require_writable(options.run);
@@ -140,6 +132,7 @@ ExitCode run_pairs(const RunOptions& options, const std::string& command_line) {
   require_watched(options.timeline, options.report);
   require_writable(options.run);
   for (const auto& [protocol, plan] : pairs) note_fallback(*protocol, all.path(plan.first, plan.second));
+  note_all(idle_within_node(options.platform.within_node, platform, all.places()));
   std::vector<bench::Result> results;
   simulate_to(
       options.timeline, platform, all.places(),
@@ -268,12 +261,10 @@ ExitCode run(RunOptions options, const Program& program) {
   bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
   require_watched(options.timeline, options.report);
   require_writable(options.run);
-  note_unused_depth(options.run, protocol, plan);
   const Path path = Topology(platform).path(places[0], places[1]);
   note_fallback(protocol, path);
-  if (options.platform.within_node.copy_size && !path.same_node) {
-    std::cerr << "twinlink-sim: note: --smp-copy-size has no effect: the message leaves its node\n";
-  }
+  note_all(idle_within_node(options.platform.within_node, platform, places));
+  note_all(idle_pieces(options.run.settings, {protocol, plan.settings, plan.sizes, path, plan.window}));
   report::Document message;
   if (page) message = message_of_run(platform, places, protocol, plan);
 
@@ -317,6 +308,7 @@ ExitCode run(RunOptions options, const Program& program) {
     result.series.points[i].critical_path = why[i].critical_path;
   }
   rows.deliver(result);
+  note_all(idle_buffers(result.series));
   if (program.on_times) program.on_times(times_of(result.series, chooses));
   if (!options.run.trace.empty()) bench::write_file(options.run.trace, trace);
   if (page) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
+#include "model/study/idle_options.hpp"
 #include "model/study/sensitivity.hpp"
 #include "model/study/survey.hpp"
 #include "protocols/bench/cli/help.hpp"
@@ -85,6 +86,8 @@ ExitCode sensitivity(const SensitivityOptions& options, const std::string& comma
   const Platform platform = read_platform(options.platform);
   bench::require_json_option(options.json);
   TimesPlan plan = plan_of(options, platform);
+  note_idle_faults(platform, plan.places);
+  note_all(idle_within_node(options.platform.within_node, platform, plan.places));
   bench::Progress progress("simulations", bench::ProgressView::standard_error(wall_clock));
   plan.on_progress = progress.listener();
   const Sensitivity found = sensitivity_of(platform, plan);

@@ -15,11 +15,13 @@
 #include "model/cli/result_page.hpp"
 #include "model/engine/simulation.hpp"
 #include "model/study/clustering.hpp"
+#include "model/study/idle_options.hpp"
 #include "model/study/watch/round_watch.hpp"
 #include "platforms/tools/placement.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/settings_text.hpp"
 #include "protocols/bench/workload/workload_options.hpp"
 #include "protocols/bench/workload/workload_run.hpp"
 #include "protocols/registry.hpp"
@@ -96,10 +98,62 @@ Cluster cluster_of(const bench::WorkloadPlan& plan, const Platform& platform, co
   return cluster;
 }
 
+/// Ranks that one protocol serves are a group: those of a node, or of a domain of nodes.
+workloads::Shape shape_of(const bench::WorkloadPlan& plan, const Platform& platform, std::vector<Place> places) {
+  const Topology topology(platform);
+  const bool by_domain = plan.ways.between_domains != nullptr || plan.ways.between == plan.ways.within;
+  for (Place& place : places) place.node = by_domain ? topology.copy_of(place.node) : place.node;
+  return bench::shape_of(places);
+}
+
+/// What is given and changes nothing of these ranks.
+std::vector<std::string> idle_options(const Options& options, const bench::WorkloadPlan& plan, const Platform& platform,
+                                      const std::vector<Place>& places) {
+  std::vector<std::string> notes = idle_within_node(options.platform.within_node, platform, places);
+  const std::vector<Path> paths = paths_between(platform, places);
+  const auto any = [&](const auto& what) { return std::ranges::any_of(paths, what); };
+  const auto apart = [](const Path& path) { return !path.same_node; };
+  const auto across = [](const Path& path) { return !workloads::in_one_domain(path); };
+  const auto joined = [](const Path& path) { return !path.same_node && workloads::in_one_domain(path); };
+  if (!options.workload.between.empty()) {
+    const workloads::Ways& ways = plan.ways;
+    if (!any([&](const Path& path) { return apart(path) && (ways.between_domains == nullptr || !across(path)); })) {
+      notes.emplace_back("--between-nodes has no effect: there are no such pairs of ranks");
+    } else if (ways.between == ways.within &&
+               bench::settings_text(ways.settings_between) == bench::settings_text(ways.settings_within)) {
+      notes.emplace_back("--between-nodes has no effect: -p names that protocol for all pairs");
+    }
+  }
+  if (!options.workload.between.empty() && plan.ways.between_domains == nullptr && any(joined)) {
+    notes.emplace_back("--between-nodes is for nodes of one NVLink domain too; --between-domains leaves them out");
+  }
+  if (!options.workload.between_domains.empty() && !any(across)) {
+    notes.emplace_back("--between-domains has no effect: all ranks are in one domain");
+  }
+  if (options.place == "spread" && !plan.trace && options.jobs == 1 &&
+      places == places_of_ranks(platform, "packed", static_cast<int>(places.size()))) {
+    notes.emplace_back("--place spread has no effect: packed gives each rank the same place");
+  }
+  // A trace may have several messages under way, of sizes of its own.
+  if (!options.workload.settings.depth || plan.trace) return notes;
+  const auto idle = [&](const Path& path) {
+    return !idle_pieces(options.workload.settings, {*plan.ways.within, plan.ways.settings_within, plan.sizes, path})
+                .empty();
+  };
+  const bool for_all = options.workload.between.empty() && options.workload.between_domains.empty();
+  const auto taken = [&](const Path& path) { return for_all || path.same_node; };
+  if (std::ranges::all_of(paths, [&](const Path& path) { return !taken(path) || idle(path); })) {
+    notes.emplace_back("--depth has no effect: no message is cut, as --chunk does");
+  }
+  return notes;
+}
+
 ExitCode run_jobs(const Options& options, bench::WorkloadPlan plan, const Platform& platform,
                   const std::string& command_line) {
   const Cluster cluster = cluster_of(plan, platform, options);
   require_writable(options.workload);
+  note_idle_faults(platform, cluster.places);
+  note_all(idle_options(options, plan, platform, cluster.places));
   plan.room = room_of(platform, cluster.places);
   const auto show = [&, headed = false](const ClusterPoint& point) mutable {
     if (!std::exchange(headed, true)) print_heading(plan, cluster, std::cout);
@@ -127,8 +181,12 @@ void choose_protocols(bench::WorkloadOptions& workload, const Options& options) 
   }
   ChosenProtocols chosen = shortest_ways(platform, places);
   workload.protocol = chosen.within->name();
-  if (!workload.between.empty()) chosen.between = &find_protocol(workload.between);
-  if (chosen.between != chosen.within) workload.between = chosen.between->name();
+  // What the user has said of some pairs stands.
+  const bool by_domain = chosen.domains && workload.between.empty();
+  std::string& others = by_domain ? workload.between_domains : workload.between;
+  if (!others.empty()) chosen.between = &find_protocol(others);
+  if (chosen.between != chosen.within) others = chosen.between->name();
+  chosen.domains = by_domain;
   note_choice(chosen);
 }
 
@@ -165,8 +223,12 @@ ExitCode run(Options options, const Program& program) {
                            .program = program_name(),
                            .command = command_line,
                            .environment = environment_of(platform, options.platform)};
+  note_all(idle_options(options, plan, platform, places));
   RoundWatch watch(static_cast<int>(places.size()));
   SimulationOptions simulation = options.simulation;
+  // Faults count from the first timed iteration: nobody knows how long what comes before it takes.
+  std::function<void()> faults_begin;
+  simulation.faults_begin = &faults_begin;
   plan.on_point = bench::live_rows(file, std::cout);
   const bool page = !options.report.empty();
   report::Document why;
@@ -183,7 +245,11 @@ ExitCode run(Options options, const Program& program) {
         why = why_blocks(fmt::format("an iteration of {}, {}", format_size(point.size), point.algorithm), found);
     };
   }
-  plan.shape = bench::shape_of(places);
+  plan.on_round = [&faults_begin, watched = std::move(plan.on_round)](bool begins, RankId rank, Seconds now) {
+    if (begins) faults_begin();
+    if (watched) watched(begins, rank, now);
+  };
+  plan.shape = shape_of(plan, platform, places);
   plan.room = room_of(platform, places);
   simulate_to(
       options.timeline, platform, places,

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,6 +73,9 @@ void add_platform_argument(CLI::App& command, PlatformOptions& options);
 Platform read_platform(const PlatformOptions& options);
 /// The same for one protocol: what the switches of a library among its settings say of messages within a node counts.
 Platform read_platform(const PlatformOptions& options, const Protocol& protocol, const Settings& settings);
+/// Says on standard error which faults no way of ranks at `places` would cross, where the job itself is not simulated
+/// as simulate_to() does it.
+void note_idle_faults(const Platform& platform, std::span<const Place> places);
 /// Says on standard error which of the --set numbers make times an estimate.
 void note_estimates(const PlatformOptions& options);
 

@@ -1,6 +1,7 @@
 #include "model/cli/explanation.hpp"
 
 #include <array>
+#include <cmath>
 #include <optional>
 #include <ostream>
 #include <sstream>
@@ -108,6 +109,13 @@ void print_steps(const Explanation& all, std::ostream& out) {
     if (!r.route.empty()) out << fmt::format("{:28}by {}\n", "", r.route);
   }
   out << fmt::format("\nDelivered after {}\n", format_seconds(all.delivered));
+  constexpr double kAlike = 1e-3;
+  const double half = all.half_round_trip.value();
+  if (half > 0 && std::abs(half / all.delivered.value() - 1) > kAlike) {
+    out << fmt::format("Half of a round trip, as 'run' measures it, takes {}: {}\n",
+                       format_seconds(all.half_round_trip),
+                       "the way back is another one, or a receiver gets ready only after its own message");
+  }
 }
 
 nlohmann::json to_json(const Explanation& all) {
@@ -127,6 +135,7 @@ nlohmann::json to_json(const Explanation& all) {
                       {"settings", bench::settings_text(all.settings)},
                       {"path_taken", all.path_taken},
                       {"delivered_us", all.delivered.microseconds()}};
+  if (all.half_round_trip > Seconds{}) json["half_round_trip_us"] = all.half_round_trip.microseconds();
   if (all.packing.needed()) json["layout"] = to_string(all.packing.layout);
   for (const auto& [protocol, text] : all.verdicts) json["protocols"][protocol] = text;
   for (const LibraryChoice& choice : all.libraries) {

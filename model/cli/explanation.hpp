@@ -48,6 +48,9 @@ struct Explanation {
   std::string path_taken{};
   std::vector<ExplainedStep> steps{};
   Seconds delivered{};  ///< all times count from the start of the message
+  /// Half of a round trip, which 'run' measures: the way back may be another one, and there a receiver gets ready only
+  /// after its own message. Zero: not known.
+  Seconds half_round_trip{};
 };
 
 /// Copies of the blocks of one message follow each other on their rank: one step for all of them.

@@ -46,7 +46,8 @@ ObservedMessage observe_message(const Platform& platform, const std::vector<Plac
     channel.reset();
     bench::synchronize(rank, peer, patience);
   };
-  simulate(platform, places, body, {.observer = [&](const OpReport& report) { reports.push_back(report); }});
+  simulate(platform, places, body,
+           {.observer = [&](const OpReport& report) { reports.push_back(report); }, .idle_faults = &all.idle});
   std::erase_if(reports, [](const OpReport& r) { return r.step.empty(); });
   std::ranges::stable_sort(reports, {}, &OpReport::started);
   for (OpReport& report : reports) {

@@ -15,6 +15,7 @@ namespace twinlink::model {
 struct ObservedMessage {
   std::vector<OpReport> reports{};  ///< in the order in which they began; times count from the start of the message
   std::string path_taken{};
+  std::vector<std::string> idle{};  ///< SimulationOptions::idle_faults
   Seconds delivered{};
 };
 

@@ -8,6 +8,7 @@
 #include "platforms/topology/topology.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/registry.hpp"
+#include "protocols/workloads/connections.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -49,17 +50,20 @@ std::vector<Path> paths_between(const Platform& platform, const std::vector<Plac
 
 ChosenProtocols shortest_ways(const Platform& platform, const std::vector<Place>& places) {
   std::vector<Path> within = paths_between(platform, places);
-  const auto others = std::ranges::partition(within, &Path::same_node);
+  const auto others = std::ranges::partition(within, workloads::in_one_domain);
   const std::vector<Path> between(others.begin(), others.end());
   within.erase(others.begin(), others.end());
   const Protocol& first = shortest_way(within.empty() ? between : within);
-  return {.within = &first, .between = between.empty() ? &first : &shortest_way(between)};
+  return {.within = &first,
+          .between = between.empty() ? &first : &shortest_way(between),
+          .domains = platform.node.domain > 1};
 }
 
 void note_choice(const ChosenProtocols& chosen) {
   std::string text(chosen.within->name());
   if (chosen.between != chosen.within)
-    text += " within nodes and " + std::string(chosen.between->name()) + " between them";
+    text += std::string(chosen.domains ? " within domains and " : " within nodes and ") +
+            std::string(chosen.between->name()) + " between them";
   std::cerr << "twinlink-sim: note: " << text << ", as 'explain' chooses; -p names another protocol\n";
 }
 

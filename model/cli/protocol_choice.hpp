@@ -17,11 +17,12 @@ const Protocol& shortest_way(std::span<const Path> paths);
 /// The paths that there are between any two of `places`, each once or more.
 std::vector<Path> paths_between(const Platform& platform, const std::vector<Place>& places);
 
-/// The shortest ways of a job: of its pairs within nodes, and of those between nodes. Where it has pairs of one kind
-/// only, both are the same. Neither is null.
+/// The shortest ways of a job: of its pairs within nodes, or where the platform joins nodes to domains within those,
+/// and of all others. Where it has pairs of one kind only, both are the same. Neither is null.
 struct ChosenProtocols {
   const Protocol* within = nullptr;
   const Protocol* between = nullptr;
+  bool domains = false;
 };
 ChosenProtocols shortest_ways(const Platform& platform, const std::vector<Place>& places);
 

@@ -232,12 +232,10 @@ void print_why(const RoundFindings& found, const RoundWishes& wishes, std::ostre
 
 report::Document workload_page(const bench::WorkloadFile& file, const Platform& platform, report::Document why) {
   const bench::WorkloadSeries& series = file.series;
-  const std::string between =
-      series.protocol_between == series.protocol ? "" : fmt::format(", {} between nodes", series.protocol_between);
   report::Document page{
       report::Heading{1, fmt::format("{} of {} ranks on {}", series.workload, series.ranks, platform.name)},
-      report::Paragraph{fmt::format("Simulated over {}{}, {} node{}.", series.protocol, between, series.nodes,
-                                    series.nodes == 1 ? "" : "s")},
+      report::Paragraph{
+          fmt::format("Simulated over {}, {} node{}.", series.protocols(), series.nodes, series.nodes == 1 ? "" : "s")},
       report::Paragraph{file.command}};
   report::append(page, workload_plots(series));
   page.emplace_back(points_table(series));

@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <simgrid/s4u.hpp>
@@ -15,6 +16,7 @@
 #include "model/engine/flows/machine.hpp"
 #include "model/engine/rank/sim_rank.hpp"
 #include "platforms/machine/degraded.hpp"
+#include "platforms/topology/idle_faults.hpp"
 
 namespace twinlink::model {
 namespace s4u = simgrid::s4u;
@@ -35,7 +37,7 @@ class FaultWatch {
   }
 
   /// Those that have made none by now, which is the end. A text stands for several parts, of which one is enough.
-  [[nodiscard]] std::vector<std::string> idle(Seconds end) const {
+  [[nodiscard]] std::vector<std::string> idle(std::span<const Place> places, Seconds end) const {
     std::map<std::string, std::string> why;
     std::set<std::string> effective;
     const auto note = [&](const std::string& text, bool crossed, const std::string& reason) {
@@ -53,7 +55,8 @@ class FaultWatch {
         note(fault.text, carried_more(fault.part, found->second), "nothing has crossed it from then on");
       }
     }
-    std::vector<std::string> texts;
+    const auto uses_gpu = [&](const std::string& gpu) { return carried_more(gpu, 0); };
+    std::vector<std::string> texts = idle_failures(platform_, places, uses_gpu);
     for (const auto& [text, reason] : why) {
       if (!effective.contains(text)) texts.push_back(fmt::format("{} makes no difference: {}", text, reason));
     }
@@ -112,17 +115,35 @@ Seconds simulate(const Platform& platform, std::span<const Place> places,
     });
   }
   FaultWatch fault_watch(platform, machine);
+  Seconds faults_since{};
   std::vector<std::unique_ptr<Timer>> faults;
   for (const LaterFault& fault : platform.later_faults) {
-    faults.push_back(std::make_unique<Timer>(loop.clock(), [&world, &machine, &topology, &fault, &fault_watch] {
+    faults.push_back(std::make_unique<Timer>(loop.clock(), [&world, &machine, &options, &fault, &fault_watch] {
       fault_watch.comes(fault);
-      for (const std::size_t link : links_of(topology.graph(), fault.part)) machine.shrink(link, fault.share);
+      if (options.faults_come != nullptr) options.faults_come->push_back(fault.text);
+      machine.shrink(fault.part, fault.share);
       for (SimRank* rank : world.ranks) rank->fail_what_is_cut();
     }));
-    faults.back()->set(fault.at);
   }
+  const auto begin_faults = [&] {
+    faults_since = loop.clock().now();
+    for (std::size_t i = 0; i < faults.size(); ++i) faults[i]->set(faults_since + platform.later_faults[i].at);
+  };
+  if (options.faults_begin == nullptr)
+    begin_faults();
+  else
+    *options.faults_begin = [&begin_faults, begun = false]() mutable {
+      if (!std::exchange(begun, true)) begin_faults();
+    };
   loop.run();
-  if (options.idle_faults != nullptr) *options.idle_faults = fault_watch.idle(end);
+  if (options.idle_faults != nullptr) {
+    *options.idle_faults = fault_watch.idle(places, end - faults_since);
+    std::set<int> nodes;  // where each rank has one of its own, the option speaks of nobody
+    for (const Place& place : places) nodes.insert(place.node);
+    if (platform.within_node.copy_size && !world.copies_in_pieces && nodes.size() < places.size()) {
+      options.idle_faults->emplace_back("--smp-copy-size makes no difference: no message was copied in pieces");
+    }
+  }
   return end;
 }
 

@@ -23,8 +23,14 @@ struct SimulationOptions {
   OpObserver observer{};
   /// Told of every flow when it ends; may be empty.
   std::function<void(const FlowRecord&)> on_flow{};
-  /// Gets the faults of the command line that have made no difference, each with its reason; may be null.
+  /// Gets the faults of the command line that have made no difference, each with its reason, and the ways within a
+  /// node; may be null.
   std::vector<std::string>* idle_faults = nullptr;
+  /// Set before any rank begins, where later faults do not count from there: to be called when their time begins. Later
+  /// calls do nothing. May be null.
+  std::function<void()>* faults_begin = nullptr;
+  /// Gets the later faults that have come, as their user has said them, as soon as they have; may be null.
+  std::vector<std::string>* faults_come = nullptr;
   /// Set before any rank begins, and works until simulate() returns: Machine::link_use() at the present time.
   std::function<std::vector<LinkUse>()>* link_use = nullptr;
 };

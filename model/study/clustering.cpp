@@ -171,10 +171,14 @@ std::vector<ClusterPoint> measure_cluster(const Platform& platform, const bench:
 void print_heading(const bench::WorkloadPlan& plan, const Cluster& cluster, std::ostream& out) {
   std::set<int> nodes;
   for (const Place& place : cluster.places) nodes.insert(place.node);
-  out << fmt::format(
-      "# {}: simulated over {}{}, {} job{} of {} ranks on {} node{}\n", plan.name(), plan.ways.within->name(),
-      plan.ways.between == plan.ways.within ? "" : fmt::format(", {} between nodes", plan.ways.between->name()),
-      cluster.jobs, cluster.jobs == 1 ? "" : "s", cluster.ranks, nodes.size(), nodes.size() == 1 ? "" : "s");
+  std::string between;
+  if (plan.ways.between != plan.ways.within) between += fmt::format(", {} between nodes", plan.ways.between->name());
+  if (plan.ways.between_domains != nullptr) {
+    between += fmt::format(", {} between domains", plan.ways.between_domains->name());
+  }
+  out << fmt::format("# {}: simulated over {}{}, {} job{} of {} ranks on {} node{}\n", plan.name(),
+                     plan.ways.within->name(), between, cluster.jobs, cluster.jobs == 1 ? "" : "s", cluster.ranks,
+                     nodes.size(), nodes.size() == 1 ? "" : "s");
   for (int job = 0; job < cluster.jobs; ++job) out << fmt::format("# job {}: {}\n", job + 1, places_of(cluster, job));
   if (cluster.background != nullptr) {
     out << fmt::format("# background: {} of {} ranks\n", cluster.background->name, ranks_behind(cluster));
@@ -214,6 +218,7 @@ nlohmann::json to_json(const bench::WorkloadPlan& plan, const Cluster& cluster,
                       {"ranks", cluster.ranks},
                       {"places", std::move(places)},
                       {"points", std::move(all)}};
+  if (plan.ways.between_domains != nullptr) file["protocol_between_domains"] = plan.ways.between_domains->name();
   if (cluster.background != nullptr) file["background"] = cluster.background->name;
   return file;
 }

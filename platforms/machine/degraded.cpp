@@ -19,6 +19,12 @@ class Degradation {
     shrink(passing.peer_read);
     shrink(passing.peer_write);
   }
+  /// What hangs at its port, and not what joins it to its node.
+  void shrink_port(Nic& nic, const Fabric& fabric) const {
+    if (!nic.link) nic.link = fabric.link;
+    shrink(*nic.link);
+    nic.port_share *= share_;
+  }
   void shrink(HostMemory& memory) const {
     shrink(memory.copy_rate);
     shrink(memory.bandwidth);
@@ -43,7 +49,8 @@ T* find_named(std::vector<T>& things, std::string_view name) {
   return found == things.end() ? nullptr : &*found;
 }
 
-bool degrade_node(Node& node, std::string_view part, const Degradation& degradation) {
+bool degrade_node(Node& node, const std::optional<Fabric>& fabric, std::string_view part,
+                  const Degradation& degradation) {
   if (Link* link = find_named(node.links, part)) {
     degradation.shrink(*link);
     return true;
@@ -53,7 +60,12 @@ bool degrade_node(Node& node, std::string_view part, const Degradation& degradat
     return true;
   }
   Hub* const hub = find_named(node.hubs, part);
-  if (hub == nullptr && find_named(node.nics, part) == nullptr && find_named(node.gpus, part) == nullptr) return false;
+  Nic* const nic = find_named(node.nics, part);
+  if (hub == nullptr && nic == nullptr && find_named(node.gpus, part) == nullptr) return false;
+  if (nic != nullptr && fabric) {
+    degradation.shrink_port(*nic, *fabric);
+    return true;
+  }
   if (hub != nullptr) degradation.shrink(hub->passing);
   for (const std::size_t link : links_of(node, part)) degradation.shrink(node.links[link]);
   return true;
@@ -91,10 +103,11 @@ std::vector<std::size_t> links_of(const Node& node, std::string_view part) {
 
 bool degrade(Platform& platform, std::string_view part, double share, const std::string& why) {
   const Degradation degradation(share, why);
-  if (degrade_node(platform.node, part, degradation)) return true;
+  if (degrade_node(platform.node, platform.fabric, part, degradation)) return true;
   return std::ranges::any_of(platform.kinds, [&](NodeKind& kind) {
     const std::string prefix = kind.name + "-";
-    return part.starts_with(prefix) && degrade_node(kind.node, part.substr(prefix.size()), degradation);
+    return part.starts_with(prefix) &&
+           degrade_node(kind.node, platform.fabric, part.substr(prefix.size()), degradation);
   });
 }
 

@@ -48,6 +48,21 @@ bool reads_far_end(CopyKind kind) {
 
 bool ends_by_event(CopyKind kind) { return kind != CopyKind::host_to_host && kind != CopyKind::resident_push; }
 
+Seconds NetworkCosts::latency_asking(Bytes size, Seconds asking) const {
+  const Seconds measured = latency.value.at(size);
+  const Bytes limit = latency_limit ? latency_limit->value : eager_limit.value;
+  if (is_eager(size)) {
+    return size <= limit ? measured : std::max(measured - asking, std::min(measured, latency.value.at(limit)));
+  }
+  if (eager_limit.value >= limit) return measured;
+  // What was measured is the points, not the line from the last eager one to the first that asked.
+  const auto& knots = latency.value.knots();
+  const auto behind = std::ranges::upper_bound(knots, limit, {}, &Piecewise::Knot::size);
+  if (behind != knots.end() && size >= behind->size) return measured;
+  const Seconds most = behind == knots.end() ? knots.back().cost : behind->cost;
+  return std::max(measured, std::min(measured + asking, most));
+}
+
 const GpuType& Platform::type_of(std::size_t gpu) const {
   const auto found = std::ranges::find(gpu_types, node.gpus[gpu].type, &GpuType::name);
   assert(found != gpu_types.end());
@@ -81,6 +96,7 @@ void set_within_node(Platform& platform, const WithinNode& within_node) {
   platform.within_node = within_node;
   if (within_node.smcuda && platform.intra_node.copied_by == CopiedBy::receiver) {
     platform.intra_node.copied_by = CopiedBy::both;
+    platform.within_node.single_copy_lost = true;
   }
 }
 

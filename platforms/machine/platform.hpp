@@ -5,6 +5,7 @@
 
 #include <array>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -95,6 +96,7 @@ struct Nic {
   std::optional<Sourced<Seconds>> latency{};  ///< of passing it
   std::optional<Sourced<Seconds>> gap{};      ///< least time between two messages that it sends
   std::optional<Sourced<Rate>> link{};        ///< to the fabric, each way; absent: the fabric's
+  double port_share = 1;                      ///< of what the fabric lets it have both ways together, see degrade()
 };
 
 /// What an operation costs beside what it crosses: the calling CPU is busy for `overhead`, then nothing moves for
@@ -211,14 +213,10 @@ struct NetworkCosts {
   }
   /// From the posted send until its first byte flows, where its receive is posted. Above the limit with which `latency`
   /// was measured it holds the library's request and the answer to it, a round trip of `asking`; another eager limit
-  /// adds it to messages that ask now, and takes it from those that ask no more, as far as the curve rises behind that
-  /// limit.
-  [[nodiscard]] Seconds latency_asking(Bytes size, Seconds asking) const {
-    const Seconds measured = latency.value.at(size);
-    const Bytes limit = latency_limit ? latency_limit->value : eager_limit.value;
-    if (size <= limit) return is_eager(size) ? measured : measured + asking;
-    return is_eager(size) ? std::max(measured - asking, std::min(measured, latency.value.at(limit))) : measured;
-  }
+  /// adds it to messages that ask now, as far as the first point behind that limit shows that asking takes, and takes
+  /// it from those that ask no more, as far as the curve rises behind that limit. So a message never takes longer than
+  /// one behind it, unless those of the file do.
+  [[nodiscard]] Seconds latency_asking(Bytes size, Seconds asking) const;
   /// The CPU posts a send of `size`.
   [[nodiscard]] Seconds posting(Bytes size) const { return send_overhead.value.at(size); }
   /// Last piece of a message of `size` that CPUs copy in pieces, which the receiver's CPU copies when the sender's
@@ -312,6 +310,28 @@ struct SlowedPart {
   std::string text{};  ///< how a user has said it
 };
 
+struct Platform;
+
+/// What is gone from the start on, as users have said it.
+struct Failures {
+  /// A link; a GPU, an adapter or a hub stands for all links that end at it.
+  struct Part {
+    std::string part{};  ///< its name in the graph of all kinds; empty: a whole node
+    std::string text{};  ///< how a user has said it
+  };
+  /// Something that nobody can use any more, though it still stands in the graph.
+  struct Gone {
+    std::size_t index = 0;
+    std::string text{};  ///< of what takes it away
+  };
+  std::vector<Part> parts{};
+  std::vector<Gone> gpus{};         ///< of the graph: no rank can be there
+  std::vector<Gone> off_network{};  ///< kinds of nodes, the first of which is the platform's own, without an adapter
+  std::shared_ptr<const Platform> whole{};  ///< the platform without failures; null where there are none
+
+  [[nodiscard]] bool none() const { return parts.empty(); }
+};
+
 /// How the MPI library carries messages within a node. Whoever runs the library chooses, so the file does not say it.
 struct WithinNode {
   /// Through the adapter and back instead of through shared memory: what MVAPICH2 does by default with MV2_USE_CUDA.
@@ -321,6 +341,8 @@ struct WithinNode {
   /// Shared memory: messages above the eager limit are copied in and out of it in pieces of this size
   /// (MV2_SMP_SEND_BUF_SIZE); empty: pieces so small that the two copies overlap from the start.
   std::optional<Bytes> copy_size{};
+  /// Set by set_within_node(): the platform has a single copy, which smcuda has taken away.
+  bool single_copy_lost = false;
 };
 
 struct Platform {
@@ -341,6 +363,7 @@ struct Platform {
   WithinNode within_node{};
   std::vector<LaterFault> later_faults{};
   std::vector<SlowedPart> slowed_parts{};
+  Failures failures{};
 
   /// `gpu` is an index into Node::gpus, whose type is one of gpu_types.
   [[nodiscard]] const GpuType& type_of(std::size_t gpu) const;

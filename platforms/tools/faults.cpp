@@ -1,8 +1,9 @@
 #include "platforms/tools/faults.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -14,6 +15,8 @@
 
 #include "platforms/machine/degraded.hpp"
 #include "platforms/reader/platform_reader.hpp"
+#include "platforms/tools/odd_nodes.hpp"
+#include "platforms/tools/remains.hpp"
 #include "platforms/topology/topology.hpp"
 #include "platforms/yaml/yaml_document.hpp"
 #include "protocols/core/edit_distance.hpp"
@@ -22,20 +25,10 @@
 namespace twinlink::model {
 namespace {
 
-/// A fault, and how the user has said it, who may mean several by one.
-struct Fault {
-  std::string typed{};
-  std::string text{};  ///< its part by the name that it has in the graph
-};
-
 struct Degraded {
   std::string part{};
   double share = 1;  ///< above 0, at most 1
 };
-
-[[noreturn]] void refuse(std::string_view option, const std::string& text, const std::string& why) {
-  throw UsageError(fmt::format("{} {}: {}", option, text, why));
-}
 
 Degraded parse_degraded(const std::string& text) {
   const std::size_t equals = text.rfind('=');
@@ -44,7 +37,7 @@ Degraded parse_degraded(const std::string& text) {
   double percent = 0;
   const auto [stop, error] = std::from_chars(value.data(), end, percent);
   if (error != std::errc{} || stop + 1 != end || *stop != '%' || !(percent > 0) || percent > 100) {
-    refuse("--degrade", text, "PART=PERCENT% is expected, above 0% and at most 100%, such as qpi=50%");
+    refuse_fault("--degrade", text, "PART=PERCENT% is expected, above 0% and at most 100%, such as qpi=50%");
   }
   return {text.substr(0, equals), percent / 100};
 }
@@ -52,119 +45,10 @@ Degraded parse_degraded(const std::string& text) {
 [[noreturn]] void refuse_name(std::string_view option, const std::string& text, const std::string& name,
                               const std::string& kind, const std::vector<std::string>& names) {
   const std::string meant = closest(name, names);
-  refuse(option, text,
-         fmt::format("there is no {} '{}'{}; there is: {}", kind, name,
-                     meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant), fmt::join(names, ", ")));
+  refuse_fault(option, text,
+               fmt::format("there is no {} '{}'{}; there is: {}", kind, name,
+                           meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant), fmt::join(names, ", ")));
 }
-
-/// One node, or a part of it, that a fault is about.
-struct PartOfNode {
-  int node = 0;
-  std::string part{};  ///< empty: all of them
-};
-
-/// "5/hca0" or "node5". Nothing for other texts.
-std::optional<PartOfNode> parse_part_of_node(std::string_view name) {
-  constexpr std::string_view kNode = "node";
-  const bool whole = name.starts_with(kNode);
-  const std::string_view text = whole ? name.substr(kNode.size()) : name;
-  PartOfNode result;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), result.node);
-  if (error != std::errc{} || !std::isdigit(static_cast<unsigned char>(text.front()))) return std::nullopt;
-  const std::string_view rest(stop, text.data() + text.size());
-  if (whole) return rest.empty() ? std::optional(result) : std::nullopt;
-  if (!rest.starts_with('/')) return std::nullopt;
-  result.part = rest.substr(1);
-  return result;
-}
-
-/// Gives the nodes that faults are about names of their own, as kinds of one node.
-class OddNodes {
- public:
-  explicit OddNodes(const Platform& platform) : platform_(platform) {}
-
-  /// "5/hca0=50%" becomes "node5-hca0=50%"; "node5=50%" as many as node 5 has parts.
-  std::vector<Fault> name_parts(std::string_view option, const std::vector<std::string>& faults) {
-    const Topology topology(platform_);
-    const std::vector<std::string> known = degradable_parts(platform_);
-    std::vector<Fault> named;
-    for (const std::string& fault : faults) {
-      const std::string name = fault.substr(0, std::min(fault.find('='), fault.find('@')));
-      const auto one = parse_part_of_node(name);
-      if (!one || std::ranges::find(known, name) != known.end()) {
-        named.push_back({fault, fault});
-        continue;
-      }
-      if (one->node >= topology.nodes()) {
-        refuse(option, fault, fmt::format("there are nodes 0 to {}", topology.nodes() - 1));
-      }
-      if (platform_.node.domain > 1) {
-        refuse(option, fault,
-               fmt::format("domains of {} nodes are all alike here; a part is named without its node, as 'list' and "
-                           "'draw' call it",
-                           platform_.node.domain));
-      }
-      const auto kind = std::ranges::find(platform_.kinds, std::optional(one->node), &NodeKind::replaces);
-      const std::string prefix = (kind == platform_.kinds.end() ? fmt::format("node{}", one->node) : kind->name) + "-";
-      if (kind == platform_.kinds.end()) nodes_.insert(one->node);
-      const std::string how = fault.substr(name.size());
-      if (!one->part.empty()) {
-        named.push_back({fault, prefix + one->part + how});
-        continue;
-      }
-      const bool memories = option == "--degrade" && how.find('@') == std::string::npos;
-      const NodeKind* const like = kind == platform_.kinds.end() ? kind_of(one->node) : &*kind;
-      for (const std::string& part : parts_of(like == nullptr ? platform_.node : like->node, memories)) {
-        named.push_back({fault, prefix + part + how});
-      }
-    }
-    return named;
-  }
-
-  /// In the file's own text.
-  void add_kinds(YamlValue& document) const {
-    for (const int node : nodes_) {
-      YamlValue entry(YamlValue::Kind::map, {});
-      entry.add("replaces", YamlValue(std::to_string(node)));
-      YamlValue& nodes = entry.add("nodes", nodes_with(document, node));
-      if (YamlValue* count = nodes.find("count")) *count = YamlValue("1");
-      YamlValue* kinds = document.find("kinds");
-      if (kinds == nullptr) kinds = &document.add("kinds", YamlValue(YamlValue::Kind::map, {}));
-      kinds->add(fmt::format("node{}", node), std::move(entry));
-    }
-  }
-
-  [[nodiscard]] bool none() const { return nodes_.empty(); }
-
- private:
-  /// What makes up a node: its links; and what slows it down besides, by the names of its own kind.
-  static std::vector<std::string> parts_of(const Node& node, bool memories) {
-    std::vector<std::string> names;
-    for (const Link& link : node.links) names.push_back(link.name);
-    for (const HostMemory& memory : node.memories) {
-      if (memories) names.push_back(memory.name);
-    }
-    return names;
-  }
-  /// The kind of a node. Null: none, but one of the platform's first nodes.
-  [[nodiscard]] const NodeKind* kind_of(int node) const {
-    int left = node - platform_.node.count;
-    for (const NodeKind& kind : platform_.kinds) {
-      if (left < 0) break;
-      if (kind.replaces) continue;
-      left -= kind.node.count;
-      if (left < 0) return &kind;
-    }
-    return nullptr;
-  }
-  [[nodiscard]] YamlValue nodes_with(const YamlValue& document, int node) const {
-    const NodeKind* const kind = kind_of(node);
-    return *(kind == nullptr ? document : *document.find("kinds")->find(kind->name)).find("nodes");
-  }
-
-  const Platform& platform_;
-  std::set<int> nodes_;
-};
 
 /// The indices of the links that a part stands for.
 std::vector<std::size_t> require_links(std::string_view option, const std::string& text, const std::string& name,
@@ -183,6 +67,7 @@ std::vector<std::size_t> require_links(std::string_view option, const std::strin
 std::set<std::string> links_of_all(const std::vector<Fault>& failed, const Node& node) {
   std::set<std::string> links;
   for (const Fault& fault : failed) {
+    if (fault.node) continue;
     for (const std::size_t link : require_links("--fail", fault.typed, fault.text, node)) {
       links.insert(node.links[link].name);
     }
@@ -204,7 +89,7 @@ void take_later(std::string_view option, std::vector<Fault>& faults, Platform& p
     try {
       later.at = parse_seconds(fault.text.substr(at + 1));
     } catch (const UsageError& error) {
-      refuse(option, fault.typed, error.what());
+      refuse_fault(option, fault.typed, error.what());
     }
     if (option == "--degrade") {
       const Degraded how = parse_degraded(later.part);
@@ -215,18 +100,6 @@ void take_later(std::string_view option, std::vector<Fault>& faults, Platform& p
     platform.later_faults.push_back(std::move(later));
   }
   faults = std::move(now);
-}
-
-/// Whose last link is gone.
-std::set<std::string> dead_adapters(const Node& node, const std::set<std::string>& gone) {
-  std::set<std::string> dead;
-  for (const Nic& nic : node.nics) {
-    const bool reached = std::ranges::any_of(node.links, [&](const Link& link) {
-      return !gone.contains(link.name) && (link.from == nic.name || link.to == nic.name);
-    });
-    if (!reached) dead.insert(nic.name);
-  }
-  return dead;
 }
 
 void erase_entries(YamlValue& nodes, std::string_view section, const std::set<std::string>& names) {
@@ -286,6 +159,33 @@ std::string without_places(const std::string& findings) {
   return all;
 }
 
+/// The platform `whole` without what has failed.
+Platform without(const std::filesystem::path& named, std::span<const std::string> overrides, Platform whole,
+                 const std::vector<Fault>& failed, const Faults& faults,
+                 const std::function<void(YamlValue&)>& add_kinds) {
+  const Topology topology(whole);
+  Failures failures;
+  for (const Fault& fault : failed) {
+    failures.parts.push_back({fault.node ? "" : fault.text, "--fail " + fault.typed});
+  }
+  Remains remains(topology, links_of_all(failed, topology.graph()));
+  remains.settle(failed, failures);
+  Platform platform;
+  try {
+    platform = read_platform(named, overrides, [&](YamlValue& document) {
+      add_kinds(document);
+      take_out_of_all(document, remains.links(), remains.adapters());
+    });
+  } catch (const InputError& error) {
+    throw UsageError(
+        fmt::format("--fail {} cuts parts off: {}", fmt::join(faults.failed, ", "), without_places(error.what())));
+  }
+  platform.later_faults = whole.later_faults;
+  failures.whole = std::make_shared<const Platform>(std::move(whole));
+  platform.failures = std::move(failures);
+  return platform;
+}
+
 }  // namespace
 
 Platform read_platform(const std::filesystem::path& named, std::span<const std::string> overrides,
@@ -301,22 +201,7 @@ Platform read_platform(const std::filesystem::path& named, std::span<const std::
   if (!odd.none()) platform = read_platform(named, overrides, add_kinds);
   take_later("--degrade", degraded, platform);
   take_later("--fail", failed, platform);
-  if (!failed.empty()) {
-    const Topology topology(platform);
-    const std::set<std::string> links = links_of_all(failed, topology.graph());
-    const std::set<std::string> adapters = dead_adapters(topology.graph(), links);
-    std::vector<LaterFault> later = std::move(platform.later_faults);
-    try {
-      platform = read_platform(named, overrides, [&](YamlValue& document) {
-        add_kinds(document);
-        take_out_of_all(document, links, adapters);
-      });
-    } catch (const InputError& error) {
-      throw UsageError(
-          fmt::format("--fail {} cuts parts off: {}", fmt::join(faults.failed, ", "), without_places(error.what())));
-    }
-    platform.later_faults = std::move(later);
-  }
+  if (!failed.empty()) platform = without(named, overrides, std::move(platform), failed, faults, add_kinds);
   for (const Fault& fault : degraded) {
     const Degraded how = parse_degraded(fault.text);
     const std::string text = "--degrade " + fault.typed;

@@ -54,6 +54,8 @@ double scale(YamlValue& value, double factor) {
 Variations::Variations(const Platform& platform)
     : within_node_(platform.within_node),
       later_faults_(platform.later_faults),
+      slowed_parts_(platform.slowed_parts),
+      failures_(platform.failures),
       file_(platform.file),
       tree_(platform_tree(platform)) {
   each_number("", tree_, [&](const std::string& path, const YamlValue& value) {
@@ -81,6 +83,8 @@ Platform Variations::read(const YamlValue& tree) const {
   Platform platform = read_platform_text(to_yaml(tree), file_);
   set_within_node(platform, within_node_);
   platform.later_faults = later_faults_;
+  platform.slowed_parts = slowed_parts_;
+  platform.failures = failures_;
   return platform;
 }
 

@@ -33,6 +33,8 @@ class Variations {
 
   WithinNode within_node_{};
   std::vector<LaterFault> later_faults_{};
+  std::vector<SlowedPart> slowed_parts_{};
+  Failures failures_{};
   std::string file_{};
   YamlValue tree_;
   std::vector<VariableNumber> numbers_{};

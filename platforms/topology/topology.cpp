@@ -270,7 +270,11 @@ Answer Topology::peer_access(std::size_t a, std::size_t b) const {
 void Topology::require(const Place& place) const {
   const bool is_node = place.node >= 0 && place.node < nodes_;
   const auto gpus = static_cast<int>(part_of(is_node ? place.node : 0).gpus);
-  if (is_node && place.gpu >= 0 && place.gpu < gpus) return;
+  if (is_node && place.gpu >= 0 && place.gpu < gpus) {
+    const std::string& failure = why_gone(place);
+    if (failure.empty()) return;
+    throw UsageError(to_string(place) + " is gone: " + failure);
+  }
   throw UsageError("there is no device " + to_string(place) + " on platform '" + platform_.name + "': nodes are 0 to " +
                    std::to_string(nodes_ - 1) + ", GPUs 0 to " + std::to_string(gpus - 1) + " (NODE/GPU)");
 }
@@ -278,6 +282,11 @@ void Topology::require(const Place& place) const {
 Path Topology::path(const Place& a, const Place& b) const {
   require(a);
   require(b);
+  for (const Place& place : {a, b}) {
+    const std::string& failure = why_off_network(place.node);
+    if ((a.node == b.node && !platform_.within_node.loopback) || failure.empty()) continue;
+    throw UsageError("node " + std::to_string(place.node) + " has no adapter left: " + failure);
+  }
   Path path{.same_node = a.node == b.node,
             .same_device = a == b,
             .loopback = a.node == b.node && platform_.within_node.loopback};

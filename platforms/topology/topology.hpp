@@ -115,7 +115,10 @@ class Topology {
   [[nodiscard]] int copy_of(int node) const;
   [[nodiscard]] std::size_t gpu_of(const Place& place) const;
   [[nodiscard]] const GpuType& type_of(std::size_t gpu) const;
-  /// Places of all devices, node by node.
+  /// Which failure has taken the GPU of a place away, and which a node's last adapter; empty: none has.
+  [[nodiscard]] const std::string& why_gone(const Place& place) const;
+  [[nodiscard]] const std::string& why_off_network(int node) const;
+  /// Places of all devices that are there, node by node.
   [[nodiscard]] std::vector<Place> places() const;
   /// The host memory next to a GPU, and the one with the most hops from it.
   [[nodiscard]] std::size_t memory_near(std::size_t gpu) const;
@@ -161,9 +164,10 @@ class Topology {
   /// The same within a node, through host memory: from one CPU to the other.
   [[nodiscard]] Seconds message_way(Location from, Location to) const;
 
-  /// The path between the GPUs of two places. A UsageError for a place that the platform does not have.
+  /// The path between the GPUs of two places. A UsageError for a place that the platform does not have, and for nodes
+  /// that a failure has left without an adapter.
   [[nodiscard]] Path path(const Place& a, const Place& b) const;
-  /// A UsageError that says which nodes and GPUs there are.
+  /// A UsageError that says which nodes and GPUs there are, or which failure has taken this one away.
   void require(const Place& place) const;
 
   /// Can a kernel move bytes between these ends? One of them says that the kernel runs there.

@@ -143,9 +143,26 @@ const GpuType& Topology::type_of(std::size_t gpu) const {
 std::vector<Place> Topology::places() const {
   std::vector<Place> all;
   for (int node = 0; node < nodes_; ++node) {
-    for (int gpu = 0; gpu < static_cast<int>(part_of(node).gpus); ++gpu) all.push_back({node, gpu, {}});
+    for (int gpu = 0; gpu < static_cast<int>(part_of(node).gpus); ++gpu) {
+      const Place place{node, gpu, {}};
+      if (why_gone(place).empty()) all.push_back(place);
+    }
   }
   return all;
+}
+
+const std::string& Topology::why_gone(const Place& place) const {
+  static const std::string there;
+  const auto& gone = platform_.failures.gpus;
+  if (gone.empty()) return there;
+  const auto found = std::ranges::find(gone, gpu_of(place), &Failures::Gone::index);
+  return found == gone.end() ? there : found->text;
+}
+
+const std::string& Topology::why_off_network(int node) const {
+  static const std::string there;
+  const auto found = std::ranges::find(platform_.failures.off_network, kind_of(node), &Failures::Gone::index);
+  return found == platform_.failures.off_network.end() ? there : found->text;
 }
 
 }  // namespace twinlink::model

@@ -53,13 +53,23 @@ Section::Section(const YamlValue& map, std::string what, ReadContext& context, L
 
 Section::~Section() {
   if (all_known_) return;
+  struct Unnamed {
+    const Position* first = nullptr;
+    std::size_t keys = 0;
+  };
+  std::map<std::string, Unnamed> unnamed;  // by file, which may be anything and as long as anything: one error each
   for (const auto& entry : map_.entries) {
     if (std::ranges::find(known_, entry.key) != known_.end()) continue;
     if (is_told_by_name(entry)) {
       error(entry.position, "unknown key '" + entry.key + "' in " + what_ + suggestion(entry.key, known_));
     } else {
-      error(entry.position, "an included file has a key that is unknown in " + what_);
+      auto& [first, keys] = unnamed[*entry.position.file];
+      if (keys++ == 0) first = &entry.position;
     }
+  }
+  for (const auto& [file, found] : unnamed) {
+    const std::string keys = found.keys == 1 ? "a key that is" : std::to_string(found.keys) + " keys that are";
+    error(*found.first, "an included file has " + keys + " unknown in " + what_);
   }
 }
 

@@ -43,6 +43,17 @@ constexpr std::array kAllGather{
     Algorithm{"ring", "each part goes round once", "(n-1) (a + S/n/b)", any_shape, ring_all_gather}};
 constexpr std::array kReduceScatter{
     Algorithm{"ring", "each part goes round once, and grows", "(n-1) (a + S/n/b)", any_shape, ring_reduce_scatter}};
+constexpr std::array kReduce{Algorithm{"tree", "a binomial tree to rank 0: few steps, all bytes in each",
+                                       "log2(n) (a + S/b)", any_shape, tree_reduce},
+                             Algorithm{"ring", "reduce-scatter in a ring, then all parts to rank 0 at once",
+                                       "(n-1) (a + S/n/b) + a + (n-1)/n S/b", any_shape, ring_reduce}};
+constexpr std::array kGather{Algorithm{"tree", "a binomial tree to rank 0, whose bytes double",
+                                       "log2(n) a + (n-1)/n S/b", any_shape, tree_gather},
+                             Algorithm{"direct", "all at once", "a + (n-1)/n S/b of rank 0", any_shape, direct_gather}};
+constexpr std::array kScatter{
+    Algorithm{"tree", "a binomial tree from rank 0, whose bytes halve", "log2(n) a + (n-1)/n S/b", any_shape,
+              tree_scatter},
+    Algorithm{"direct", "all at once", "a + (n-1)/n S/b of rank 0", any_shape, direct_scatter}};
 constexpr std::array kBroadcast{
     Algorithm{"tree", "a binomial tree from rank 0", "log2(n) (a + S/b)", any_shape, tree_broadcast},
     Algorithm{"chain", "pieces follow each other from rank to rank", "(n-2 + p) (a + S/p/b) for p pieces", any_shape,
@@ -67,6 +78,9 @@ constexpr std::array kWorkloads{
     Workload{"all-gather", "every rank's part, on every rank", all_but_own, kAllGather},
     Workload{"reduce-scatter", "of the sum of all ranks' buffers a part on each", all_but_own, kReduceScatter},
     Workload{"broadcast", "rank 0's buffer, on every rank", once, kBroadcast},
+    Workload{"reduce", "the sum of all ranks' buffers, on rank 0", once, kReduce},
+    Workload{"gather", "every rank's part, on rank 0", all_but_own, kGather},
+    Workload{"scatter", "of rank 0's buffer a part on each rank", all_but_own, kScatter},
     Workload{"all-to-all", "a block from every rank to every other", all_but_own, kAllToAll},
     Workload{"barrier", "nobody goes on before all have come", once, kBarrier},
     Workload{"incast", "a message from every rank to rank 0", once, kIncast},

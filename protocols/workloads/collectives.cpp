@@ -146,6 +146,18 @@ Schedule tree_broadcast(const Shape& shape, int rank, std::uint64_t elements) {
   return schedule;
 }
 
+Schedule reduce_of(const Shape& shape, int rank, std::uint64_t elements) {
+  Schedule schedule = all_reduce_of(shape, rank, elements);
+  if (rank != 0) schedule.after.clear();
+  return schedule;
+}
+
+Schedule tree_reduce(const Shape& shape, int rank, std::uint64_t elements) {
+  Schedule schedule = reduce_of(shape, rank, elements);
+  reduce_to_first(schedule, shape.ranks, rank, all_of(elements));
+  return schedule;
+}
+
 Schedule chain_broadcast(const Shape& shape, int rank, std::uint64_t elements) {
   // Long enough that a piece's latency does not show, and enough of them to fill the chain.
   constexpr std::uint64_t kPiece = (std::uint64_t{256} << 10U) / kElement.count();

@@ -1,5 +1,5 @@
 // Schedules of the collectives. `elements` is the size as nccl-tests count it: of the whole buffer, which for
-// all-gather and reduce-scatter is that of all ranks together.
+// all-gather, reduce-scatter, gather and scatter is that of all ranks together.
 #pragma once
 
 #include "protocols/workloads/schedule.hpp"
@@ -20,6 +20,17 @@ Schedule ring_reduce_scatter(const Shape& shape, int rank, std::uint64_t element
 Schedule tree_broadcast(const Shape& shape, int rank, std::uint64_t elements);
 /// A chain of ranks through which pieces follow each other.
 Schedule chain_broadcast(const Shape& shape, int rank, std::uint64_t elements);
+/// What a reduce has and promises: the sum of all buffers, on rank 0.
+Schedule reduce_of(const Shape& shape, int rank, std::uint64_t elements);
+/// Binomial tree to rank 0.
+Schedule tree_reduce(const Shape& shape, int rank, std::uint64_t elements);
+/// Reduce-scatter in a ring; then all parts go to rank 0 at once.
+Schedule ring_reduce(const Shape& shape, int rank, std::uint64_t elements);
+/// The parts of all ranks to rank 0, and its parts to all: in a binomial tree, or all at once.
+Schedule tree_gather(const Shape& shape, int rank, std::uint64_t elements);
+Schedule direct_gather(const Shape& shape, int rank, std::uint64_t elements);
+Schedule tree_scatter(const Shape& shape, int rank, std::uint64_t elements);
+Schedule direct_scatter(const Shape& shape, int rank, std::uint64_t elements);
 /// One partner after the other.
 Schedule pairwise_all_to_all(const Shape& shape, int rank, std::uint64_t elements);
 /// All partners at once.

@@ -9,11 +9,29 @@
 namespace twinlink::workloads {
 namespace {
 
-const Protocol& protocol_to(const Rank& rank, const Ways& ways, RankId peer) {
-  return rank.path_to(peer).same_node ? *ways.within : *ways.between;
+struct Way {
+  const Protocol& protocol;
+  const Settings& settings;
+};
+
+Way way_to(const Rank& rank, const Ways& ways, RankId peer) {
+  const Path& path = rank.path_to(peer);
+  if (path.same_node) return {*ways.within, ways.settings_within};
+  if (ways.between_domains != nullptr && !in_one_domain(path)) {
+    return {*ways.between_domains, ways.settings_between_domains};
+  }
+  return {*ways.between, ways.settings_between};
+}
+
+/// Which option names another protocol for such pairs.
+std::string advice_for(const Path& path) {
+  if (path.same_node) return "";
+  return "; --between-nodes names another protocol for such pairs";
 }
 
 }  // namespace
+
+bool in_one_domain(const Path& path) { return path.same_node || static_cast<bool>(path.device_mapping); }
 
 std::set<RankId> peers_of(const Schedule& schedule) {
   std::set<RankId> peers;
@@ -24,30 +42,30 @@ std::set<RankId> peers_of(const Schedule& schedule) {
 }
 
 std::string refusal(const Rank& rank, const Ways& ways, const std::set<RankId>& peers) {
-  if (ways.within->message_memory() != ways.between->message_memory()) {
-    return std::string(ways.within->name()) + " and " + std::string(ways.between->name()) +
-           " take messages in memory of different kinds";
-  }
-  for (const Protocol* protocol : {ways.within, ways.between}) {
+  for (const Protocol* protocol : {ways.within, ways.between, ways.between_domains}) {
+    if (protocol == nullptr) continue;
+    if (protocol->message_memory() != ways.within->message_memory()) {
+      return std::string(ways.within->name()) + " and " + std::string(protocol->name()) +
+             " take messages in memory of different kinds";
+    }
     if (protocol->wants_same_places()) {
       return std::string(protocol->name()) +
              " wants each message at the same place at both ends, which schedules do not have";
     }
   }
   for (const RankId peer : peers) {
-    const Protocol& protocol = protocol_to(rank, ways, peer);
+    const Protocol& protocol = way_to(rank, ways, peer).protocol;
     const Support support = protocol.supports(rank.path_to(peer));
     if (support.usable()) continue;
     return std::string(protocol.name()) + " cannot run between ranks " + std::to_string(rank.id().value) + " and " +
-           std::to_string(peer.value) + ": " + support.reason +
-           (rank.path_to(peer).same_node ? "" : "; --between-nodes names another protocol for such pairs");
+           std::to_string(peer.value) + ": " + support.reason + advice_for(rank.path_to(peer));
   }
   return {};
 }
 
 std::unique_ptr<Channel> open_channel(Rank& rank, const Ways& ways, RankId peer) {
-  const bool within = rank.path_to(peer).same_node;
-  return protocol_to(rank, ways, peer).connect(rank, peer, within ? ways.settings_within : ways.settings_between);
+  const Way way = way_to(rank, ways, peer);
+  return way.protocol.connect(rank, peer, way.settings);
 }
 
 void Connections::open(const std::set<RankId>& peers) {

@@ -13,13 +13,18 @@
 
 namespace twinlink::workloads {
 
-/// How messages travel: within a node, and between nodes.
+/// How messages travel: within a node, between nodes, and between nodes that no NVLink domain joins.
 struct Ways {
   const Protocol* within = nullptr;
   const Protocol* between = nullptr;
   Settings settings_within{};
   Settings settings_between{};
+  const Protocol* between_domains = nullptr;  ///< null: `between`, whatever joins the nodes
+  Settings settings_between_domains{};
 };
+
+/// Do the two map each other's memory, as those of a node do, and those of a domain of several nodes?
+bool in_one_domain(const Path& path);
 
 /// The peers of a schedule.
 std::set<RankId> peers_of(const Schedule& schedule);

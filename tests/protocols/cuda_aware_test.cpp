@@ -53,6 +53,16 @@ TEST(CudaAware, AnAdapterThatReachesDeviceMemoryIsUsedBetweenNodes) {
   EXPECT_EQ(choose_protocol(rules("openmpi"), far_apart(true), 64_MiB).protocol, "gpudirect-v3");
 }
 
+TEST(CudaAware, NodesOfOneDomainMapEachOthersMemory) {
+  Path joined = far_apart(true);
+  joined.peer_access = joined.device_mapping = Answer::granted();
+  EXPECT_EQ(choose_protocol(rules("openmpi"), joined, 8_B).protocol, "gpudirect-v2");
+  EXPECT_EQ(choose_protocol(rules("mvapich2"), joined, 32_KiB).protocol, "gpudirect-v2");
+  EXPECT_EQ(choose_protocol(rules("mvapich2"), joined, 8_KiB).protocol, "gpudirect-v3") << "below ipc_from";
+  joined.peer_access = Answer::refused("no NVLink");
+  EXPECT_EQ(choose_protocol(rules("openmpi"), joined, 1_MiB).protocol, "gpudirect-v3");
+}
+
 TEST(CudaAware, ChunkAndDepthOfTheUserAreThoseOfThePipelines) {
   const Protocol& protocol = find_protocol("cuda-aware");
   Settings settings{.depth = 4};

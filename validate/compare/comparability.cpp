@@ -261,6 +261,8 @@ std::vector<std::string> workload_notes(const Recording& measured_file, const Re
   note_difference(notes, sides, "workload", measured.workload, simulated.workload);
   note_told(notes, sides, "protocol", measured.protocol, simulated.protocol);
   note_told(notes, sides, "protocol between nodes", measured.protocol_between, simulated.protocol_between);
+  note_told(notes, sides, "protocol between domains", measured.protocol_between_domains,
+            simulated.protocol_between_domains);
   note_difference(notes, sides, "number of ranks", std::to_string(measured.ranks), std::to_string(simulated.ranks));
   std::ranges::move(buffer_findings(measured_file, simulated_file, true), std::back_inserter(notes));
   if (!force) require_none(notes, measured_file, simulated_file);

@@ -45,6 +45,9 @@ json recording_json(const Recording& recording) {
     out["workload"] = workload->workload;
     out["protocol"] = workload->protocol;
     out["protocol_between_nodes"] = workload->protocol_between;
+    if (!workload->protocol_between_domains.empty()) {
+      out["protocol_between_domains"] = workload->protocol_between_domains;
+    }
     out["ranks"] = workload->ranks;
     if (!workload->settings.empty()) out["settings"] = workload->settings;
   }

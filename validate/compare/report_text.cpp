@@ -50,8 +50,7 @@ std::string joined_keys(const std::vector<Key>& keys, Detail detail) {
 Heading pair_heading(const Pair& pair) {
   if (const auto& workload = pair.measured.workload) {
     const auto& told = workload->protocol.empty() ? pair.simulated.workload : workload;
-    std::string over = told->protocol.empty() ? "" : fmt::format(" over {}", told->protocol);
-    if (told->protocol_between != told->protocol) over += fmt::format(", {} between nodes", told->protocol_between);
+    const std::string over = told->protocols().empty() ? "" : fmt::format(" over {}", told->protocols());
     return {.level = 2, .text = fmt::format("{}{}, {} ranks", pair.label, over, workload->ranks)};
   }
   if (!pair.measured.series) return {.level = 2, .text = pair.label};

@@ -29,6 +29,14 @@ Seconds starting(const model::NetworkCosts& network, Bytes size) {
   return network.posting(size) + network.receive_overhead.value;
 }
 
+/// A round trip of control messages, which lie in the memories next to the GPUs wherever the message lies.
+Seconds asking(Primitive primitive, const Topology& topology) {
+  primitive.kind = Kind::control;
+  primitive.from.location = {model::Location::Kind::memory, topology.memory_near(primitive.gpu)};
+  primitive.to.location = {model::Location::Kind::memory, topology.memory_near(primitive.peer_gpu)};
+  return network_of(primitive, topology).control.value * 2;
+}
+
 }  // namespace
 
 Bytes memory_of_round(const Primitive& primitive, Bytes size) {
@@ -57,7 +65,7 @@ Seconds flow_of_message(const Primitive& primitive, Bytes size, const Topology& 
 Seconds predict_message(const Primitive& primitive, Bytes size, const Topology& topology) {
   const model::NetworkCosts network = network_of(primitive, topology);
   const Seconds last = flow_of_message(primitive, size, topology) * share_of(network.last_fragment(size), size);
-  return network.posting(size) + network.latency_asking(size, network.control.value * 2) +
+  return network.posting(size) + network.latency_asking(size, asking(primitive, topology)) +
          flow_from_sender(primitive, size, topology) + last + network.taking_in(size);
 }
 

@@ -214,8 +214,13 @@ std::optional<Rate> narrowest_link(const Primitive& primitive, const Topology& t
       topology.narrowest(topology.to_nic_route(primitive.from.location, nic(primitive.gpu)), Reach::device_reads);
   narrow(narrowest, topology.narrowest(topology.from_nic_route(nic(primitive.peer_gpu), primitive.to.location),
                                        Reach::device_writes));
-  narrow(narrowest, platform.fabric->link.value);
-  if (platform.fabric->duplex) narrow(narrowest, platform.fabric->duplex->value);
+  for (const std::size_t gpu : {primitive.gpu, primitive.peer_gpu}) {
+    const auto port = std::ranges::find(topology.graph().nics, nic(gpu), &model::Nic::name);
+    narrow(narrowest, port->link.value_or(platform.fabric->link).value);
+    if (const auto& duplex = platform.fabric->duplex) {
+      narrow(narrowest, Rate{duplex->value.bytes_per_second() * port->port_share});
+    }
+  }
   return narrowest;
 }
 

@@ -106,7 +106,9 @@ void Machine::lay_out_slots() {
   for (std::size_t i = 0; platform.fabric && i < node.nics.size(); ++i) {
     const std::size_t nic = first_nic_ + i * slots_per_nic;
     rates_[nic + out_slot] = rates_[nic + in_slot] = value_of(node.nics[i].link).value_or(platform.fabric->link.value);
-    rates_[nic + duplex_slot] = value_of(platform.fabric->duplex);
+    if (const auto& duplex = platform.fabric->duplex) {
+      rates_[nic + duplex_slot] = Rate{duplex->value.bytes_per_second() * node.nics[i].port_share};
+    }
   }
   const auto add_passing = [&](std::size_t index, const Passing& passing) {
     rates_[first_vertex_ + index * slots_per_vertex + peer_read_slot] = value_of(passing.peer_read);
@@ -314,16 +316,27 @@ void Machine::append(FlowRoute& route, int node, const LinkSlots& slots) {
   }
 }
 
-void Machine::shrink(std::size_t link, double share) {
-  if (share <= 0) any_cut_ = cut_[link] = true;
-  for (std::size_t slot = link * slots_per_link; slot < (link + 1) * slots_per_link; ++slot) {
-    if (!rates_[slot]) continue;
-    if (share > 0) rates_[slot] = Rate{rates_[slot]->bytes_per_second() * share};
-    for (auto& [copy, links] : nodes_) {
-      if (links[slot] == nullptr) continue;
-      if (share <= 0) cut_links_.insert(links[slot]);
-      network_.set_rate(*links[slot], share > 0 ? *rates_[slot] : Rate{});
-    }
+void Machine::shrink(std::string_view part, double share) {
+  const Node& node = topology_.graph();
+  const std::size_t nic = index_of(node.nics, part);
+  if (share > 0 && nic < node.nics.size() && topology_.platform().fabric) {
+    for (std::size_t slot = 0; slot < slots_per_nic; ++slot)
+      shrink_slot(first_nic_ + nic * slots_per_nic + slot, share);
+    return;
+  }
+  for (const std::size_t link : links_of(node, part)) {
+    if (share <= 0) any_cut_ = cut_[link] = true;
+    for (std::size_t slot = 0; slot < slots_per_link; ++slot) shrink_slot(link * slots_per_link + slot, share);
+  }
+}
+
+void Machine::shrink_slot(std::size_t slot, double share) {
+  if (!rates_[slot]) return;
+  if (share > 0) rates_[slot] = Rate{rates_[slot]->bytes_per_second() * share};
+  for (auto& [copy, links] : nodes_) {
+    if (links[slot] == nullptr) continue;
+    if (share <= 0) cut_links_.insert(links[slot]);
+    network_.set_rate(*links[slot], share > 0 ? *rates_[slot] : Rate{});
   }
 }
 

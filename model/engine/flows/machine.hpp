@@ -65,8 +65,9 @@ class Machine {
   void leave_messages(RankId rank);
   void return_to_messages(RankId rank);
 
-  /// A link of every node has a share of its bandwidth from now on. Of 0 nothing comes through: what crosses it is cut.
-  void shrink(std::size_t link, double share);
+  /// A part has a share of its bandwidth from now on, in every node of its kind: as degrade() has it, an adapter of its
+  /// port. Of 0 nothing comes through its links: what crosses them is cut.
+  void shrink(std::string_view part, double share);
   [[nodiscard]] bool any_cut() const { return any_cut_; }
   [[nodiscard]] bool is_cut(const FlowRoute& route) const;
   /// Is a way within a node cut?
@@ -95,6 +96,7 @@ class Machine {
   };
 
   void lay_out_slots();
+  void shrink_slot(std::size_t slot, double share);
   [[nodiscard]] SharedLink& make_link(std::size_t slot);
   [[nodiscard]] std::string name_of(std::size_t slot) const;
   void add_route(LinkSlots& slots, std::string_view from, const Route& route, Reach reach, bool peers) const;

@@ -71,10 +71,11 @@ Seconds MessageWays::adapter_turn(const Operation& operation) {
   return world_.take_adapter_turns(world_.place(rank_).node, adapters(operation.peer, operation.size, operation.turn));
 }
 
-Seconds MessageWays::copying_piece_by_piece(RankId peer, Bytes size) const {
+Seconds MessageWays::copying_piece_by_piece(RankId peer, Bytes size) {
   const Platform& platform = world_.platform();
   const std::optional<Bytes>& piece = platform.within_node.copy_size;
   if (!piece || !by_shared_memory(peer) || platform.intra_node.is_eager(size)) return Seconds{};
+  world_.copies_in_pieces = true;
   const End memory{world_.memory_near(rank_), Memory::pageable};
   const CopyCost& found = world_.copy_cost(memory, memory);
   const Cost& copy = *found.cost;

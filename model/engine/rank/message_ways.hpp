@@ -32,7 +32,7 @@ class MessageWays {
   [[nodiscard]] Seconds latency_of_control(RankId peer);
   /// What a large message takes longer that the library copies piece by piece: the copy out of the shared buffer begins
   /// when the first piece has been copied in, and every piece is a call of memcpy.
-  [[nodiscard]] Seconds copying_piece_by_piece(RankId peer, Bytes size) const;
+  [[nodiscard]] Seconds copying_piece_by_piece(RankId peer, Bytes size);
   /// How long a message waits until its adapters can take it: from now on they are taken.
   Seconds adapter_turn(const Operation& operation);
 

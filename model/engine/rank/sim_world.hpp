@@ -46,6 +46,7 @@ class SimWorld {
   /// By number. All ranks are in this process: a message to a peer is an entry in the peer's own tables.
   std::vector<SimRank*> ranks;
   Meeting meeting{};
+  bool copies_in_pieces = false;  ///< some message has taken longer for --smp-copy-size
 
   [[nodiscard]] const Platform& platform() const { return topology.platform(); }
   [[nodiscard]] Seconds now() { return loop.clock().now(); }

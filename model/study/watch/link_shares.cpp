@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <string_view>
 #include <utility>
 
 namespace twinlink::model {
@@ -64,7 +65,44 @@ Seconds time_of_any(std::vector<std::pair<Seconds, Seconds>>& intervals) {
   return all;
 }
 
+/// "node 3 gpu12-switch forward" is of "gpu*-switch forward".
+std::string level_name(std::string_view name) {
+  constexpr std::string_view kNode = "node ";
+  constexpr std::string_view kDigits = "0123456789";
+  if (name.starts_with(kNode)) name.remove_prefix(std::min(name.size(), name.find(' ', kNode.size()) + 1));
+  std::string level;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (kDigits.find(name[i]) == std::string_view::npos) {
+      level += name[i];
+    } else if (i == 0 || kDigits.find(name[i - 1]) == std::string_view::npos) {
+      level += '*';
+    }
+  }
+  return level;
+}
+
 }  // namespace
+
+std::vector<LinkLevel> levels_of(const std::vector<LinkShare>& links) {
+  std::map<std::string, LinkLevel> by_name;
+  std::map<std::string, double> possible;  // bytes that they could have carried
+  for (const LinkShare& link : links) {
+    LinkLevel& level = by_name[level_name(link.name)];
+    ++level.links;
+    level.bytes += link.bytes;
+    level.busiest = std::max(level.busiest, link.utilisation);
+    level.bottleneck = std::max(level.bottleneck, link.bottleneck);
+    if (link.utilisation > 0) possible[level_name(link.name)] += link.bytes / link.utilisation;
+  }
+  std::vector<LinkLevel> levels;
+  for (auto& [name, level] : by_name) {
+    level.name = name;
+    if (possible[name] > 0) level.utilisation = level.bytes / possible[name];
+    levels.push_back(std::move(level));
+  }
+  std::ranges::stable_sort(levels, std::greater(), &LinkLevel::busiest);
+  return levels;
+}
 
 Bottlenecks bottlenecks_of(const std::vector<FlowRecord>& flows) {
   std::unordered_map<const SharedLink*, Load> loads;

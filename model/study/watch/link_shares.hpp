@@ -29,4 +29,16 @@ std::vector<LinkShare> link_shares(const std::vector<LinkUse>& before, const std
                                    const std::vector<FlowRecord>& flows, const Bottlenecks& held_by, Seconds began,
                                    Seconds ended);
 
+/// Links that are alike in all nodes, or at all switches of a level.
+struct LinkLevel {
+  std::string name{};  ///< with stars for numbers: "leaf * up *", "gpu*-switch forward"
+  std::size_t links = 0;
+  double bytes = 0;        ///< of all together
+  double utilisation = 0;  ///< of all together, as far as they were crossed
+  double busiest = 0;      ///< of the busiest one
+  Seconds bottleneck{};    ///< of the one that held somebody up longest
+};
+/// The levels of links, the one with the busiest link first.
+std::vector<LinkLevel> levels_of(const std::vector<LinkShare>& links);
+
 }  // namespace twinlink::model

@@ -62,6 +62,22 @@ RoundFindings RoundWatch::findings() const {
   return found;
 }
 
+namespace {
+
+/// Nobody reads thousands of links: those that are alike as one.
+void print_levels(const std::vector<LinkLevel>& levels, std::ostream& out) {
+  out << fmt::format("# {:>15} {:>8} {:>8} {:>13} {:>6}  {}\n", "bytes of all", "of rate", "busiest", "bottleneck us",
+                     "links", "level");
+  for (std::size_t i = 0; i < std::min(levels.size(), kMostLines); ++i) {
+    const LinkLevel& level = levels[i];
+    out << fmt::format("# {:>15.0f} {:>6.1f} % {:>6.1f} % {:>13.3f} {:>6}  {}\n", level.bytes, level.utilisation * 100,
+                       level.busiest * 100, level.bottleneck.microseconds(), level.links, level.name);
+  }
+  if (levels.size() > kMostLines) out << fmt::format("# and {} more\n", levels.size() - kMostLines);
+}
+
+}  // namespace
+
 void print_links(const std::vector<LinkShare>& links, std::ostream& out) {
   if (links.empty()) {
     out << "# links: nothing crossed any\n";
@@ -73,7 +89,10 @@ void print_links(const std::vector<LinkShare>& links, std::ostream& out) {
     out << fmt::format("# {:>15.0f} {:>6.1f} % {:>13.3f}  {}\n", link.bytes, link.utilisation * 100,
                        link.bottleneck.microseconds(), link.name);
   }
-  if (links.size() > kMostLines) out << fmt::format("# and {} more\n", links.size() - kMostLines);
+  if (links.size() > kMostLines) {
+    out << fmt::format("# and {} more\n", links.size() - kMostLines);
+    print_levels(levels_of(links), out);
+  }
   out << std::flush;
 }
 

@@ -202,7 +202,8 @@ void add_message_options(CLI::App& app, RunOptions& options) {
                "-p gpudirect-v2. The second device's own rank only waits");
   add_count_option(app, "--buffers", 1, kMaxBuffers, "1",
                    "So many buffers at each end take turns, round by round: with more than a cache of handles or "
-                   "registrations keeps, each message opens or registers its buffer again",
+                   "registrations keeps, each message opens or registers its buffer again; cuda-ipc keeps all unless "
+                   "-o cache=COUNT says how many",
                    [&options](int buffers) { options.buffers = buffers; });
 }
 

@@ -1,9 +1,11 @@
 #include "protocols/bench/cli/program.hpp"
 
 #include <csignal>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <streambuf>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -83,8 +85,16 @@ int run(CLI::App& app, int argc, const char* const* argv, const std::function<Ex
     return report(app, error.what(), error.exit_code());
   } catch (const std::bad_alloc&) {
     return report(app, "out of memory", ExitCode::failed);
+  } catch (const std::filesystem::filesystem_error& error) {
+    const std::string file = error.path1().empty() ? std::string() : error.path1().string() + ": ";
+    return report(app, file + error.code().message(), ExitCode::failed);
   } catch (const std::exception& error) {
-    return report(app, error.what(), ExitCode::failed);
+    // A library's words for what this program should have seen coming: they are for whoever mends it.
+    return report(app,
+                  std::string("this is a fault of the program, not of what it was given; please report it with the "
+                              "command line: ") +
+                      error.what(),
+                  ExitCode::failed);
   }
 }
 

@@ -20,8 +20,9 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPartial = ".partial";
 
+/// The user has named the file: no place in our source helps.
 [[noreturn]] void fail(std::string_view call, const fs::path& file, const std::string& reason) {
-  throw EnvironmentError(call, fmt::format("{}: {}", file.string(), reason));
+  throw Error(fmt::format("{}: {} failed: {}", file.string(), call, reason));
 }
 
 /// The system's text for what went wrong; empty if nothing did.

@@ -1,6 +1,7 @@
 // Times of a workload over all ranks of a job, in both worlds.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -34,8 +35,10 @@ struct TrainingPart {
   std::size_t buckets = 0;
 
   /// What the all-reduces add to the step.
-  [[nodiscard]] double exposed_us(double step_us) const { return step_us - compute_us; }
-  [[nodiscard]] double hidden_us(double step_us) const { return communication_us - exposed_us(step_us); }
+  [[nodiscard]] double exposed_us(double step_us) const { return std::max(0.0, step_us - compute_us); }
+  [[nodiscard]] double hidden_us(double step_us) const { return std::max(0.0, communication_us - exposed_us(step_us)); }
+  /// What the step is longer than both halves one after the other: they hold each other up.
+  [[nodiscard]] double lost_us(double step_us) const { return std::max(0.0, step_us - compute_us - communication_us); }
 };
 
 struct WorkloadPoint {
@@ -56,15 +59,19 @@ struct WorkloadPoint {
 
 struct WorkloadSeries {
   std::string workload{};
-  std::string protocol{};          ///< within a node
-  std::string protocol_between{};  ///< between nodes
-  std::string settings{};          ///< of the first, in words
+  std::string protocol{};                  ///< within a node
+  std::string protocol_between{};          ///< between nodes
+  std::string protocol_between_domains{};  ///< between domains of nodes; empty: as between nodes
+  std::string settings{};                  ///< of the first, in words
   int ranks = 0;
   int nodes = 0;
   std::vector<std::string> places{};
   std::vector<WorkloadPoint> points{};
   std::vector<std::string> notes{};
   std::map<std::string, std::uint64_t> counters{};  ///< of all channels of rank 0
+
+  /// "gpudirect-v2, gpudirect-v3 between nodes".
+  [[nodiscard]] std::string protocols() const;
 };
 
 /// Others at work on the same machine, while iterations are timed.
@@ -107,7 +114,7 @@ struct WorkloadPlan {
 };
 
 /// How the ranks lie. Where they do not fill the nodes one after the other, each with the same number, a node counts as
-/// one rank.
+/// one rank. For groups that are domains, places have the domains' numbers as those of their nodes.
 workloads::Shape shape_of(std::span<const Place> places);
 
 /// What a series says before anything is measured.

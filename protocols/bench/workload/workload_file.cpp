@@ -110,6 +110,7 @@ nlohmann::json to_json(const WorkloadFile& file) {
   json.update({{"workload", series.workload}, {"ranks", series.ranks}, {"points", nlohmann::json::array()}});
   write_text(json, "protocol", series.protocol, provenance);
   write_text(json, "protocol_between_nodes", series.protocol_between, provenance);
+  if (!series.protocol_between_domains.empty()) json["protocol_between_domains"] = series.protocol_between_domains;
   write_text(json, "settings", series.settings, provenance);
   if (own || series.nodes != 0) json["nodes"] = series.nodes;
   if (own || !series.places.empty()) json["places"] = series.places;
@@ -133,6 +134,9 @@ WorkloadFile workload_from_json(const nlohmann::json& json, const std::string& o
   series.workload = members.text("workload");
   series.protocol = read_text(members, "protocol", provenance);
   series.protocol_between = read_text(members, "protocol_between_nodes", provenance);
+  if (members.has("protocol_between_domains")) {
+    series.protocol_between_domains = members.text("protocol_between_domains");
+  }
   series.settings = read_text(members, "settings", provenance);
   series.ranks = static_cast<int>(members.count("ranks", kMostInt));
   if (told("nodes")) series.nodes = static_cast<int>(members.count("nodes", kMostInt));

@@ -123,6 +123,13 @@ void add_way_options(CLI::App& app, WorkloadOptions& options) {
   add_named_values(app, options.settings_between.options, "An option of that protocol; may be repeated",
                    "--between-option")
       ->needs("--between-nodes");
+  app.add_option("--between-domains", options.between_domains,
+                 "Another protocol for pairs on nodes that no NVLink domain joins; groups of ranks are domains then")
+      ->type_name("NAME")
+      ->default_str("that of nodes");
+  add_named_values(app, options.settings_between_domains.options, "An option of that protocol; may be repeated",
+                   "--between-domains-option")
+      ->needs("--between-domains");
   app.add_option("--algorithm", options.algorithm,
                  "One of 'list workloads', or all of them; else for each size the one with the least predicted time")
       ->type_name("NAME|all");
@@ -179,6 +186,11 @@ WorkloadPlan make_plan(const WorkloadOptions& options, const PlanDefaults& defau
   plan.ways.settings_between = options.between.empty()
                                    ? plan.ways.settings_within
                                    : settings_of(*plan.ways.between, options.settings_between, plan.timeout);
+  if (!options.between_domains.empty()) {
+    plan.ways.between_domains = &find_protocol(options.between_domains);
+    plan.ways.settings_between_domains =
+        settings_of(*plan.ways.between_domains, options.settings_between_domains, plan.timeout);
+  }
   if (plan.trace) return plan;
   plan.sizes = size_sweep(options.sweep.begin, options.sweep.end, options.sweep.factor);
   // More would not fit into any GPU of today, and its elements into no buffer of a test.
@@ -201,10 +213,8 @@ namespace {
 
 void print_heading(const WorkloadFile& file, std::ostream& out) {
   const WorkloadSeries& series = file.series;
-  const std::string between =
-      series.protocol_between == series.protocol ? "" : fmt::format(", {} between nodes", series.protocol_between);
-  out << fmt::format("# {}: {} over {}{}, {} ranks on {} node{}\n", series.workload,
-                     heading_world(file.world, file.environment), series.protocol, between, series.ranks, series.nodes,
+  out << fmt::format("# {}: {} over {}, {} ranks on {} node{}\n", series.workload,
+                     heading_world(file.world, file.environment), series.protocols(), series.ranks, series.nodes,
                      series.nodes == 1 ? "" : "s")
       << fmt::format("# {:>10} {:<17} {:>5} {:>12} {:>12} {:>8} {:>12} {:>11} {:>11}\n", "bytes", "algorithm", "steps",
                      "time us", "first us", "slowest", "predicted", "alg. MB/s", "bus MB/s");
@@ -249,6 +259,9 @@ void print_row(const WorkloadPoint& p, std::ostream& out) {
         "#   kernels alone {:.2f} us, all-reduces of {} buckets alone {:.2f} us: {:.2f} us exposed, {:.2f} us hidden\n",
         p.training->compute_us, p.training->buckets, p.training->communication_us,
         p.training->exposed_us(p.time_us.median), p.training->hidden_us(p.time_us.median));
+    if (const double lost = p.training->lost_us(p.time_us.median); lost > 0.005) {
+      out << fmt::format("#   {:.2f} us longer than one after the other: they hold each other up\n", lost);
+    }
   }
   out << std::flush;
 }

@@ -19,14 +19,16 @@ namespace twinlink::bench {
 struct WorkloadOptions {
   std::string workload{};
   std::string protocol{};
-  std::string between{};    ///< empty: `protocol` for all pairs
-  std::string algorithm{};  ///< empty: the program chooses by size; "all"
+  std::string between{};          ///< empty: `protocol` for all pairs
+  std::string between_domains{};  ///< empty: `between` for all pairs on different nodes
+  std::string algorithm{};        ///< empty: the program chooses by size; "all"
   // For a training step only.
   std::optional<int> layers{};
   std::optional<Bytes> bucket{};
   std::optional<Seconds> layer{};
   SettingsOptions settings{};
-  SettingsOptions settings_between{};  ///< of the protocol between nodes
+  SettingsOptions settings_between{};          ///< of the protocol between nodes
+  SettingsOptions settings_between_domains{};  ///< and of that between domains
   SweepOptions sweep{.begin = Bytes{8}, .end = Bytes{64U << 20U}, .factor = 8};
   std::optional<Seconds> timeout{};  ///< empty: what make_plan() is told
   std::filesystem::path json{};

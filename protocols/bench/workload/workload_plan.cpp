@@ -26,6 +26,13 @@ Shape shape_of(std::span<const Place> places) {
   return {ranks, per_node};
 }
 
+std::string WorkloadSeries::protocols() const {
+  std::string text = protocol;
+  if (protocol_between != protocol) text += fmt::format(", {} between nodes", protocol_between);
+  if (!protocol_between_domains.empty()) text += fmt::format(", {} between domains", protocol_between_domains);
+  return text;
+}
+
 std::string WorkloadPlan::name() const { return trace ? trace->trace().file : std::string(workload->name); }
 
 void WorkloadPlan::require_room(const Rank& rank, Bytes needed, const std::string& what) const {
@@ -40,6 +47,8 @@ WorkloadSeries heading_of(const Rank& rank, const WorkloadPlan& plan) {
   WorkloadSeries series{.workload = plan.name(),
                         .protocol = std::string(plan.ways.within->name()),
                         .protocol_between = std::string(plan.ways.between->name()),
+                        .protocol_between_domains =
+                            plan.ways.between_domains == nullptr ? "" : std::string(plan.ways.between_domains->name()),
                         .settings = settings_text(plan.ways.settings_within),
                         .ranks = rank.ranks()};
   std::set<int> nodes;

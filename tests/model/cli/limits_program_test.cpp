@@ -13,6 +13,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string kPair = " --platform h200-nvlink --from 0/0 --to 0/1 ";
 
@@ -69,6 +70,14 @@ TEST(LimitsProgram, ACopyThatTakesForEverIsNotWaitedForByMillionsOfCopies) {
   const Ended ended =
       run("probe --platform keeneland-kids --only 'finish ended copy' --set nodes.links.gpu1-pcie.latency='100 ms'");
   EXPECT_THAT(ended.text, HasSubstr("no line for 'finish ended copy': a copy takes"));
+}
+
+/// The user has named the file: it is named, and no place in our source.
+TEST(LimitsProgram, AFullDiskIsNamedByTheFile) {
+  const Ended ended = run("run --platform keeneland-kids -p host -b 1K -e 1K --csv /dev/full");
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.text, HasSubstr("error: /dev/full: write failed: No space left on device"));
+  EXPECT_THAT(ended.text, Not(HasSubstr(".cpp:")));
 }
 
 TEST(LimitsProgram, ANameIsAPlatformsWhateverLiesBesideIt) {

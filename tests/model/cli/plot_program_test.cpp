@@ -49,6 +49,25 @@ TEST(PlotProgram, SaysWhatOfAPlatformWasChanged) {
   std::filesystem::remove(file);
 }
 
+TEST(PlotProgram, DrawsACurveForEachAlgorithmOfAWorkload) {
+  const std::string file = ::testing::TempDir() + "twinlink-plot-workload.json";
+  const std::string job = "workload all-reduce --platform h200-nvlink -p gpudirect-v2 --ranks 2 ";
+  ASSERT_EQ(run(job + "-b 64K -e 128K -f 2 --algorithm all --json " + file).code, 0);
+  const Ended ended = run("plot " + file);
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("all-reduce, ring, simulated (twinlink-plot-workload)"),
+                                HasSubstr("all-reduce, tree, simulated"), HasSubstr("\n      128K ")));
+  EXPECT_THAT(run("plot " + file + " --label mine").text, HasSubstr("(1) mine, "));
+  // A job that sends nothing has no size.
+  const std::string goal = ::testing::TempDir() + "twinlink-plot.goal";
+  bench::write_file(goal, "num_ranks 2\nrank 0 {\ncalc 100\n}\nrank 1 {\ncalc 100\n}\n");
+  ASSERT_EQ(run("workload " + goal + " --platform h200-nvlink -p gpudirect-v2 --json " + file).code, 0);
+  const Ended empty = run("plot " + file);
+  EXPECT_EQ(empty.code, 2);
+  EXPECT_THAT(empty.text, HasSubstr(file + ": error: no point has a size"));
+  std::filesystem::remove(file);
+}
+
 TEST(PlotProgram, RefusesWhatItCannotDraw) {
   const auto refused = [](const std::string& arguments, const std::string& why) {
     const Ended ended = run("plot " + arguments);

@@ -367,7 +367,7 @@ TEST(SimProgram, WithoutAProtocolRunTakesWhatExplainNames) {
 }
 
 TEST(SimProgram, SaysThatACopySizeOfSharedMemoryHasNoEffectBetweenNodes) {
-  const std::string size = "run " + kKids + "-p host -e 4 --smp-copy-size 8K ";
+  const std::string size = "run " + kKids + "-p host -e 64K --smp-copy-size 8K ";
   EXPECT_THAT(run(size + "--from 0/0 --to 1/0").text, HasSubstr("note: --smp-copy-size has no effect"));
   EXPECT_THAT(run(size + "--from 0/0 --to 0/1").text, testing::Not(HasSubstr("note: ")));
 }

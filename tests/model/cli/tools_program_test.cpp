@@ -38,6 +38,21 @@ TEST(ExplainProgram, TellsOfTheMessageThatRunTimes) {
   }
 }
 
+/// A target opens its memory only when its own message has gone; two GPUs behind different hubs have other ways back.
+TEST(ExplainProgram, SaysWhereHalfARoundTripIsAnotherTime) {
+  for (const std::string pair : {"--platform hgx-h100 --from 0/0 --to 1/0 -p symmetric-put",
+                                 "--platform keeneland-kids --from 0/0 --to 0/1 -p gpudirect-v2"}) {
+    const double us = time_of(pair + " -b 1M -e 1M");
+    const Ended json = run("explain " + pair + " -s 1M --format json");
+    ASSERT_EQ(json.code, 0) << json.text;
+    const std::string only_json = json.text.substr(json.text.find('{'));
+    EXPECT_NEAR(nlohmann::json::parse(only_json).at("half_round_trip_us").get<double>(), us, us * 1e-5);
+    EXPECT_THAT(run("explain " + pair + " -s 1M").text,
+                HasSubstr("Half of a round trip, as 'run' measures it, takes "));
+  }
+  EXPECT_THAT(run("explain " + kPeers + "-s 1M").text, Not(HasSubstr("Half of a round trip")));
+}
+
 TEST(DiffProgram, AFileDoesNotDifferFromItself) {
   const Ended ended = run("diff platforms/keeneland-kids.yaml platforms/keeneland-kids.yaml");
   EXPECT_EQ(ended.code, 0);
@@ -131,9 +146,9 @@ TEST(FaultsProgram, WithoutNvlinkPeersGoOverPcie) {
 
 TEST(FaultsProgram, EveryCommandThatTakesAMachineTakesThem) {
   for (const std::string command : {"run -p host", "explain", "advise -p gpudirect-v2 -b 1M -e 1M", "probe"}) {
-    const Ended ended = run(command + " --platform keeneland-kids --fail gpu1-pcie");
+    const Ended ended = run(command + " --platform keeneland-kids --fail qpi");
     EXPECT_EQ(ended.code, 2) << command;
-    EXPECT_THAT(ended.text, HasSubstr("cuts parts off: no route from 'gpu1' to 'numa0', 'numa1'")) << command;
+    EXPECT_THAT(ended.text, HasSubstr("--fail qpi cuts parts off: no route from ")) << command;
   }
 }
 
@@ -158,6 +173,53 @@ TEST(FaultsProgram, WhatMakesNoDifferenceIsSaid) {
   EXPECT_EQ(ended.code, 0) << ended.text;
   EXPECT_THAT(ended.text, AllOf(HasSubstr("note: " + idle), HasSubstr("\"" + idle + "\""),
                                 HasSubstr("note: --fail hca0@1s makes no difference: all had ended after ")));
+}
+
+/// A part that is gone from the start, and that the job would not have used.
+TEST(FaultsProgram, WhatIsGoneAndWasNotUsedIsSaid) {
+  const std::string within = " --from 0/1 --to 0/2 -p gpudirect-v2 ";
+  const std::string idle = "note: --fail hca0 makes no difference: no way of these ranks would cross it";
+  for (const std::string command :
+       {"run -b 4 -e 4 --platform keeneland-kids", "explain --platform keeneland-kids",
+        "advise -b 4 -e 4 --platform keeneland-kids", "sensitivity keeneland-kids --size 4"}) {
+    const Ended ended = run(command + within + "--fail hca0");
+    EXPECT_EQ(ended.code, 0) << ended.text;
+    EXPECT_THAT(ended.text, HasSubstr(idle)) << command;
+    EXPECT_THAT(run(command + within + "--degrade gpu0-pcie=50%").text,
+                HasSubstr("note: --degrade gpu0-pcie=50% makes no difference: "))
+        << command;
+  }
+  const std::string jobs = "workload shift --platform keeneland-kids -p gpudirect-v1 -b 4 -e 4 --ranks 2 --jobs 2 ";
+  EXPECT_THAT(run(jobs + "--degrade 7/qpi=50%").text,
+              HasSubstr("note: --degrade 7/qpi=50% makes no difference: no way of these ranks would cross it"));
+}
+
+/// The way of its bytes is another one now, or its GPU is not used for a message of host memory.
+TEST(FaultsProgram, WhatIsGoneAndWasUsedIsNot) {
+  EXPECT_THAT(run("run --platform tests/data/nvlink_and_pcie.yaml -p gpudirect-v2 --from 0/1 --to 0/2 -b 4 -e 4 --fail "
+                  "nvlink")
+                  .text,
+              Not(HasSubstr("makes no difference")));
+  const std::string host =
+      "run --platform tests/data/nvlink_and_pcie.yaml -p host --from 0/1 --to 0/2 -b 4 -e 4 --fail ";
+  EXPECT_THAT(run(host + "nvlink").text, HasSubstr("--fail nvlink makes no difference"));
+}
+
+TEST(FaultsProgram, RanksAreNotPlacedOnWhatIsGone) {
+  const std::string job =
+      "workload shift --platform keeneland-kids -p gpudirect-v1 -b 4 -e 4 --ranks 4 --json /dev/stdout ";
+  const auto places = [&](const std::string& fault) {
+    const Ended ended = run(job + fault + " 2> /dev/null | sed -n '/^{/,$p'");
+    return nlohmann::json::parse(ended.text).at("places").get<std::vector<std::string>>();
+  };
+  EXPECT_EQ(places(""), (std::vector<std::string>{"0/0", "0/1", "0/2", "1/0"}));
+  EXPECT_EQ(places("--fail 0/gpu1"), (std::vector<std::string>{"0/0", "0/2", "1/0", "1/1"}));
+  EXPECT_EQ(places("--fail node0"), (std::vector<std::string>{"1/0", "1/1", "1/2", "2/0"}));
+  const Ended there = run("run --platform keeneland-kids --from 0/0 --to 1/0 -p host --fail node1");
+  EXPECT_EQ(there.code, 2);
+  EXPECT_THAT(there.text, HasSubstr("1/0 is gone: --fail node1"));
+  EXPECT_THAT(run("run --platform keeneland-kids --from 0/0 --to 2/0 -p host -b 4 -e 4 --fail node1").text,
+              HasSubstr("note: --fail node1: no rank is on what is gone"));
 }
 
 TEST(ToolsProgram, HelpHasExamplesAndShortLines) {

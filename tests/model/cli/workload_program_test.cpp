@@ -62,6 +62,44 @@ TEST(WorkloadProgram, WithoutAProtocolTheShortestWaysAreTaken) {
 }
 
 /// Nothing is wrong with a job whose second rank waits long for the first.
+/// The one point of a job on GB200s, whose nodes 0 to 17 are one domain and 18 to 35 the other.
+nlohmann::json point_of(const std::string& arguments, const std::string& size = "64K") {
+  const std::string file = ::testing::TempDir() + "twinlink-domains.json";
+  const Ended ended =
+      run("workload " + arguments + " --platform gb200-nvl72 -b " + size + " -e " + size + " --json " + file);
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  return bench::read_json_file(file).at("points").at(0);
+}
+
+TEST(Domains, PairsOfOneTakeTheWayOfANodeAndOthersThatBetweenDomains) {
+  const auto time = [](const std::string& other_end, const std::string& protocols) {
+    const std::string places = trace_file("twinlink-domains.txt", "0/0\n" + other_end + "\n");
+    return point_of("shift --place " + places + " -p " + protocols).at("time_us").get<double>();
+  };
+  const std::string both = "gpudirect-v2 --between-domains gpudirect-v3";
+  EXPECT_EQ(time("17/3", both), time("17/3", "gpudirect-v2"));
+  EXPECT_EQ(time("18/0", both), time("18/0", "gpudirect-v3"));
+  EXPECT_EQ(time("17/3", both + " --between-nodes gpudirect-v1"), time("17/3", "gpudirect-v1"));
+  EXPECT_EQ(time("18/0", both + " --between-nodes gpudirect-v1"), time("18/0", "gpudirect-v3"));
+}
+
+/// Of n ranks in each of m groups: 2 (n - 1) steps within them and 2 (m - 1) between.
+TEST(Domains, AreTheGroupsOfHierarchicalAlgorithms) {
+  const std::string all = "all-reduce --algorithm hierarchical --no-verify -p gpudirect-v2 ";
+  EXPECT_EQ(point_of(all + "--between-domains gpudirect-v3").at("steps"), 2 * 71 + 2 * 1);
+  EXPECT_EQ(point_of(all + "--between-nodes gpudirect-v3").at("steps"), 2 * 3 + 2 * 35);
+}
+
+TEST(Domains, ProtocolsAreChosenByThem) {
+  const std::string job = "workload shift --platform gb200-nvl72 -b 64K -e 64K ";
+  EXPECT_THAT(run(job + "--ranks 72").text, HasSubstr("simulated over gpudirect-v2, 72 ranks on 18 nodes"));
+  const Ended two = run(job);
+  EXPECT_THAT(two.text, AllOf(HasSubstr("note: gpudirect-v2 within domains and gpudirect-v3 between them"),
+                              HasSubstr("over gpudirect-v2, gpudirect-v3 between domains, 144 ranks on 36 nodes")));
+  EXPECT_THAT(run(job + "--ranks 8 -p gpudirect-v2 --between-nodes gpudirect-v3").text,
+              HasSubstr("--between-nodes is for nodes of one NVLink domain too; --between-domains leaves them out"));
+}
+
 TEST(WorkloadProgram, PlaysAJobThatTakesLongerThanAnybodyWouldWait) {
   const std::string file = ::testing::TempDir() + "twinlink-long.json";
   const std::string trace =
@@ -145,6 +183,29 @@ TEST(WorkloadProgram, RunsSeveralJobsAtOnce) {
   refused("--jobs 4000 --ranks 8", "--place packed has places for");
   refused("--jobs 1 --ranks 4479 --background shift", "fewer than two places are left");
   refused("--jobs 2 --ranks 4 --background shfit", "there is no workload 'shfit'");
+}
+
+/// What comes before the first timed iteration takes as long as it takes: with a fault before that iteration ends, and
+/// one that would come long before it begins if it counted from the start.
+TEST(WorkloadProgram, FaultsCountFromTheFirstTimedIteration) {
+  const std::string job =
+      "workload shift --platform keeneland-kids -p host --set 'fabric.link=2 GB/s' --place spread --ranks 2 -b 64M -e "
+      "64M --json /dev/stdout ";
+  const auto time = [&](const std::string& fault) {
+    const Ended ended = run(job + fault + " | sed -n '/^{/,/^}/p'");
+    return nlohmann::json::parse(ended.text).at("points").at(0).at("time_us").get<double>();
+  };
+  const double well = time("");
+  const double half = time("--degrade hca0=50%");
+  EXPECT_NEAR(half / well, 2, 0.01) << "its port is what limits the message";
+  const double later = time("--degrade hca0=50%@1ms");
+  // 1 ms at the full rate is 2 ms at half of it, but for the message's latency of 6.5 us, in which nothing flows.
+  EXPECT_NEAR(later, half - 1000 + 6.5, 1);
+  const Ended lost =
+      run("workload shift --platform dgx-a100 -p gpudirect-v3 --place spread --ranks 2 -b 64M -e 64M "
+          "--fail hca0@1ms");
+  EXPECT_EQ(lost.code, 1);
+  EXPECT_THAT(lost.text, HasSubstr("note: --fail hca0@1ms had come"));
 }
 
 TEST(WorkloadProgram, RefusesBuffersBeyondAGpusMemory) {

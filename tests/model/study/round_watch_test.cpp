@@ -76,6 +76,25 @@ void expect_whole(const Seen& seen) {
   EXPECT_NEAR(all, seen.time_us, 0.01 * seen.time_us) << "but for how far apart ranks begin";
 }
 
+TEST(LinkLevels, AddUpWhatIsAlike) {
+  const std::vector<LinkShare> links{{"node 0 gpu0-pcie forward", 100, 0.5, 3.0_us},
+                                     {"node 12 gpu7-pcie forward", 300, 0.75, 1.0_us},
+                                     {"node 0 gpu0-pcie backward", 50, 0.1, {}},
+                                     {"leaf 3 up 2", 60, 0.9, {}},
+                                     {"leaf 12 up 0", 20, 0.1, {}}};
+  const std::vector<LinkLevel> levels = levels_of(links);
+  ASSERT_EQ(levels.size(), 3U);
+  EXPECT_EQ(levels[0].name, "leaf * up *");
+  EXPECT_EQ(levels[0].links, 2U);
+  EXPECT_DOUBLE_EQ(levels[0].bytes, 80);
+  EXPECT_DOUBLE_EQ(levels[0].busiest, 0.9);
+  EXPECT_DOUBLE_EQ(levels[0].utilisation, 80 / (60 / 0.9 + 20 / 0.1));
+  EXPECT_EQ(levels[1].name, "gpu*-pcie forward");
+  EXPECT_DOUBLE_EQ(levels[1].utilisation, 400.0 / 600);
+  EXPECT_EQ(levels[1].bottleneck, 3.0_us);
+  EXPECT_EQ(levels[2].name, "gpu*-pcie backward");
+}
+
 TEST(RoundWatch, CountsOneIteration) {
   const Seen seen = watch_iteration("shift", "host", {parse_place("0/0"), parse_place("1/0")});
   const Seconds wire = kMeasured / kWire;

@@ -229,6 +229,15 @@ TEST_F(IncludingPlatform, QuotesOnlyWhatFollowsAKeyOfPlatforms) {
               HasSubstr("unknown key 'cuont' in 'nodes'; did you mean 'count'?"));
 }
 
+/// As of lists of users and their passwords, each line of which reads as a key.
+TEST_F(IncludingPlatform, AFileThatIsNoPartHasOneError) {
+  std::string lines;
+  for (int user = 0; user < 20; ++user) lines += "user" + std::to_string(user) + ":*:19000:0:\n";
+  const fs::path file = write("users", lines);
+  const std::string said = refusal_of_include(write("platform.yaml", "include: [" + kGood.string() + ", users]\n"));
+  EXPECT_EQ(said, file.string() + ":1:1: error: an included file has 20 keys that are unknown in the platform");
+}
+
 TEST_F(IncludingPlatform, FilesOfTheKernelAreNotReadAndDevicesRefused) {
   const std::string kernel = fs::exists("/proc/kmsg") ? "/proc/kmsg" : "/proc/self/stat";
   EXPECT_THAT(refusal_of_include(write("platform.yaml", "include: " + kernel + "\n")),

@@ -49,7 +49,7 @@ TEST_F(Files, ThatCannotBeWrittenToTheirEndLeaveTheOldOneAndNothingElse) {
   std::string why;
   try {
     write_file(folder_ / "f", std::string(100'000, 'x'));
-  } catch (const EnvironmentError& error) {
+  } catch (const Error& error) {
     why = error.what();
   }
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);

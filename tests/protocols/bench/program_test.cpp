@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <new>
+#include <system_error>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -72,7 +74,12 @@ TEST(Program, ErrorsEndWithTheirOwnCode) {
 
 TEST(Program, OtherExceptionsEndWithOne) {
   EXPECT_EQ(ending_of(std::runtime_error("odd")).code, 1);
-  EXPECT_EQ(ending_of(std::runtime_error("odd")).err, "twinlink-test: error: odd\n");
+  EXPECT_EQ(ending_of(std::runtime_error("odd")).err,
+            "twinlink-test: error: this is a fault of the program, not of what it was given; please report it with the "
+            "command line: odd\n");
+  const std::filesystem::filesystem_error gone("cannot remove", "x.json",
+                                               std::make_error_code(std::errc::no_such_file_or_directory));
+  EXPECT_EQ(ending_of(gone).err, "twinlink-test: error: x.json: No such file or directory\n");
   EXPECT_EQ(ending_of(std::bad_alloc()).err, "twinlink-test: error: out of memory\n");
 }
 

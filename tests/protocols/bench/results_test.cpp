@@ -268,8 +268,8 @@ TEST_F(ResultOnDisk, SaysWhyItCannotBeWritten) {
   try {
     write_json(sample_result(), folder_ / "missing" / "r.json");
     FAIL() << "wrote into a folder that does not exist";
-  } catch (const EnvironmentError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("missing/r.json: No such file or directory"));
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("missing/r.json: write failed: No such file or directory"));
   }
 }
 

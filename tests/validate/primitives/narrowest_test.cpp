@@ -40,6 +40,28 @@ TEST_F(Narrowest, OfMessagesBetweenNodesIsTheFabricEachWayOrBothWaysTogether) {
   EXPECT_EQ(narrowest(), Rate{2e9});
 }
 
+/// Control messages go between the memories next to the GPUs, whichever memory the message itself lies in.
+TEST_F(Narrowest, AMessageThatAsksNowTakesARoundTripOfControlMessagesMore) {
+  const auto file = std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms/keeneland-kids.yaml";
+  const auto more = [&](std::size_t memory) {
+    Primitive message{.kind = Primitive::Kind::message, .same_node = false};
+    message.from.location = message.to.location = {model::Location::Kind::memory, memory};
+    const auto time = [&](const std::vector<std::string>& overrides) {
+      platform_ = model::read_platform(file, overrides);
+      platform_.network->latency.value = model::Piecewise({{1_KiB, 3.0_us}, {1_MiB, 100.0_us}});
+      return predict(message, 1_KiB, model::Topology(platform_)).value();
+    };
+    return (time({"mpi.network.eager_limit=256 B"}) - time({})).microseconds();
+  };
+  const model::Topology topology(model::read_platform(file));
+  const std::string& nic = topology.graph().gpus[0].nic;
+  const model::Location near{model::Location::Kind::memory, topology.memory_near(0)};
+  const Seconds way = topology.message_way(near, {nic, nic}, near);
+  const double asking = 2 * (topology.platform().network->control.value + way).microseconds();
+  EXPECT_NEAR(more(0), asking, 1e-9);
+  EXPECT_NEAR(more(1), asking, 1e-9);
+}
+
 TEST_F(Narrowest, ConcernsNoPageLockingWhichTakesItsShareOfAGib) {
   platform_.runtime.pin_base.value = 3.0_us;
   platform_.runtime.pin_per_gib.value = 400.0_us;

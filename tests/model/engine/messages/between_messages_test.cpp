@@ -130,6 +130,13 @@ TEST(Rendezvous, AMessageThatAsksNowTakesARoundTripMore) {
   expect_near(ended(1_KiB, false, with_limits(4_KiB, 256_B)), kOverhead + kControl * 2 + 1_KiB / kWire);
 }
 
+/// The first point behind the limit of the file shows what asking takes at most.
+TEST(Rendezvous, AMessageThatAsksNowIsNoSlowerThanTheSmallestThatAlwaysDid) {
+  Platform platform = with_limits(4_KiB, 256_B);
+  platform.network->control.value = kLatency * 3;
+  expect_near(ended(1_KiB, false, platform), kHost + kLatency * 3 + 1_KiB / kWire);
+}
+
 TEST(Rendezvous, AMessageThatAsksNoMoreIsFasterByThat) {
   expect_near(ended(64_KiB, false, with_limits(4_KiB, 1_MiB)), kHost + kLatency * 3 - kControl * 2 + 64_KiB / kWire);
 }

@@ -19,7 +19,8 @@ WorkloadFile sample() {
                     .environment = nlohmann::json{{"platform", "x"}}};
   file.series = {.workload = "all-reduce",
                  .protocol = "gpudirect-v2",
-                 .protocol_between = "gpudirect-v3",
+                 .protocol_between = "gpudirect-v2",
+                 .protocol_between_domains = "gpudirect-v3",
                  .settings = "chunk whole message, depth 16",
                  .ranks = 4,
                  .nodes = 2,
@@ -49,6 +50,19 @@ WorkloadFile sample() {
 TEST(WorkloadFiles, AreReadAsTheyWereWritten) {
   const nlohmann::json json = to_json(sample());
   EXPECT_EQ(to_json(workload_from_json(json, "w.json")), json);
+}
+
+/// A step may be longer than both halves one after the other, or shorter than its kernels by the noise of a clock.
+TEST(WorkloadFiles, NothingIsHiddenOrExposedLessThanNotAtAll) {
+  const TrainingPart part{.compute_us = 5, .communication_us = 7, .buckets = 2};
+  EXPECT_DOUBLE_EQ(part.exposed_us(8), 3);
+  EXPECT_DOUBLE_EQ(part.hidden_us(8), 4);
+  EXPECT_DOUBLE_EQ(part.lost_us(8), 0);
+  EXPECT_DOUBLE_EQ(part.exposed_us(15), 10);
+  EXPECT_DOUBLE_EQ(part.hidden_us(15), 0);
+  EXPECT_DOUBLE_EQ(part.lost_us(15), 3);
+  EXPECT_DOUBLE_EQ(part.exposed_us(4.9), 0);
+  EXPECT_DOUBLE_EQ(part.hidden_us(4.9), 7);
 }
 
 TEST(WorkloadFiles, OfOtherToolsLackWhatNobodyTold) {

@@ -1,0 +1,50 @@
+// Faults of one node among nodes that are alike: by which names its parts are told from those of the others.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "platforms/machine/platform.hpp"
+#include "platforms/topology/topology.hpp"
+#include "platforms/yaml/yaml_document.hpp"
+
+namespace twinlink::model {
+
+/// A fault, and how the user has said it, who may mean several by one.
+struct Fault {
+  std::string typed{};
+  std::string text{};         ///< its part by the name that it has in the graph
+  std::optional<int> node{};  ///< a whole node, which fails: its GPUs are gone, and nothing of it is missed
+};
+
+/// A UsageError that begins with what the user has said.
+[[noreturn]] void refuse_fault(std::string_view option, const std::string& text, const std::string& why);
+
+/// Gives the nodes that faults are about names of their own, as kinds of one node. Nodes of a domain have such names
+/// already, and all domains are alike.
+class OddNodes {
+ public:
+  /// `platform` outlives it.
+  explicit OddNodes(const Platform& platform) : platform_(platform) {}
+
+  /// "5/hca0=50%" becomes "node5-hca0=50%"; "node5=50%" as many as node 5 has parts.
+  std::vector<Fault> name_parts(std::string_view option, const std::vector<std::string>& faults);
+  /// In the file's own text.
+  void add_kinds(YamlValue& document) const;
+  [[nodiscard]] bool none() const { return nodes_.empty(); }
+
+ private:
+  [[nodiscard]] bool has_own_kind(int node) const;
+  [[nodiscard]] std::vector<std::string> parts_in_domain(const Topology& topology, int number,
+                                                         const std::string& part) const;
+  [[nodiscard]] const NodeKind* kind_of(int node) const;
+  [[nodiscard]] YamlValue nodes_with(const YamlValue& document, int node) const;
+
+  const Platform& platform_;
+  std::set<int> nodes_;
+};
+
+}  // namespace twinlink::model
