@@ -7,7 +7,6 @@
 
 #include "platforms/topology/topology.hpp"
 #include "protocols/core/errors.hpp"
-#include "protocols/registry.hpp"
 #include "protocols/workloads/connections.hpp"
 
 namespace twinlink::model {
@@ -29,14 +28,6 @@ std::vector<Place> representatives(const Topology& topology, const std::vector<P
 }
 
 }  // namespace
-
-const Protocol& shortest_way(std::span<const Path> paths) {
-  for (const Protocol* protocol : all_protocols()) {
-    const auto serves = [&](const Path& path) { return protocol->supports(path).kind == Support::Kind::yes; };
-    if (protocol->message_memory() == Memory::device && std::ranges::all_of(paths, serves)) return *protocol;
-  }
-  throw UnavailableError("no protocol can move device memory between these two");
-}
 
 std::vector<Path> paths_between(const Platform& platform, const std::vector<Place>& places) {
   const Topology topology(platform);

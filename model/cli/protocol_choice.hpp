@@ -1,18 +1,14 @@
 // Which protocol messages take where nobody names one: the same for 'explain', 'draw', 'run' and 'workload'.
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "platforms/machine/platform.hpp"
 #include "protocols/core/path.hpp"
 #include "protocols/core/protocol.hpp"
+#include "protocols/shortest_way.hpp"
 
 namespace twinlink::model {
-
-/// The first protocol for GPU messages that needs no fallback on any of the paths: the registry lists the shortest way
-/// first. An UnavailableError if there is none.
-const Protocol& shortest_way(std::span<const Path> paths);
 
 /// The paths that there are between any two of `places`, each once or more.
 std::vector<Path> paths_between(const Platform& platform, const std::vector<Place>& places);

@@ -6,6 +6,7 @@
 
 #include "protocols/core/errors.hpp"
 #include "protocols/workloads/collectives.hpp"
+#include "protocols/workloads/experts.hpp"
 #include "protocols/workloads/patterns.hpp"
 
 namespace twinlink::workloads {
@@ -63,6 +64,13 @@ constexpr std::array kAllToAll{
     Algorithm{"pairwise", "one partner after the other", "(n-1) (a + S/n/b)", any_shape, pairwise_all_to_all},
     Algorithm{"direct", "all partners at once", "a + (n-1)/n S/b, where nothing is shared", any_shape,
               direct_all_to_all}};
+constexpr std::string_view kToAll = "(n-1) a and the fullest rank's bytes";
+constexpr std::array kDispatch{
+    Algorithm{"pairwise", "one partner after the other", kToAll, refuse_experts, pairwise_dispatch},
+    Algorithm{"direct", "all partners at once", "a + the fullest rank's bytes / b", refuse_experts, direct_dispatch}};
+constexpr std::array kCombine{
+    Algorithm{"pairwise", "one partner after the other", kToAll, refuse_experts, pairwise_combine},
+    Algorithm{"direct", "all partners at once", "a + the fullest rank's bytes / b", refuse_experts, direct_combine}};
 constexpr std::array kBarrier{Algorithm{"dissemination", "in round k each tells who is 2^k further on", "log2(n) a",
                                         any_shape, dissemination_barrier}};
 constexpr std::array kIncast{Algorithm{"direct", "all at once", "a + (n-1) S/b of rank 0", any_shape, incast}};
@@ -82,6 +90,9 @@ constexpr std::array kWorkloads{
     Workload{"gather", "every rank's part, on rank 0", all_but_own, kGather},
     Workload{"scatter", "of rank 0's buffer a part on each rank", all_but_own, kScatter},
     Workload{"all-to-all", "a block from every rank to every other", all_but_own, kAllToAll},
+    Workload{"dispatch", "tokens to the experts that a gate has chosen: blocks that are not equal", all_but_own,
+             kDispatch},
+    Workload{"combine", "what the experts make of them, back to the tokens' ranks", all_but_own, kCombine},
     Workload{"barrier", "nobody goes on before all have come", once, kBarrier},
     Workload{"incast", "a message from every rank to rank 0", once, kIncast},
     Workload{"fan-out", "a message from rank 0 to every rank", once, kFanOut},

@@ -64,10 +64,19 @@ struct Schedule {
   std::vector<Mark> after{};       ///< of the data buffer, what the workload promises
 };
 
+/// The experts of a model, of which a gate chooses some for each token.
+struct Experts {
+  int count = 256;
+  int top = 8;      ///< so many for a token
+  double skew = 0;  ///< exponent of Zipf's law; 0: all are as popular
+  int seed = 1;     ///< draws who is popular
+};
+
 /// Ranks and how they lie: rank r is on node r / per_node.
 struct Shape {
   int ranks = 2;
-  int per_node = 1;  ///< divides `ranks`
+  int per_node = 1;   ///< divides `ranks`
+  Experts experts{};  ///< of what goes to them
 };
 
 /// The part of rank `index` of `count`, where `elements` are shared out: the first ones have one more.

@@ -3,6 +3,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -23,6 +24,7 @@
 #include "protocols/registry.hpp"
 #include "real/cli/commands.hpp"
 #include "real/cli/job_options.hpp"
+#include "real/cli/protocol_choice.hpp"
 #include "real/cli/run_pairs.hpp"
 #include "real/cli/timeline.hpp"
 
@@ -69,7 +71,14 @@ void pass_on_switches(const bench::NamedValues& options) {
   }
 }
 
-ExitCode run(const JobOptions& job_options, const RunOptions& options) {
+/// Whom a rank has messages with.
+std::set<RankId> peers_of(const Rank& self, const bench::RunOptions& options) {
+  if (options.all_pairs) return all_others(self);
+  if (self.ranks() < 2 || self.id().value > 1) return {};
+  return {RankId{1 - self.id().value}};
+}
+
+ExitCode run(const JobOptions& job_options, RunOptions options) {
   if (!options.timeline.empty() && (options.run.all_pairs || !options.run.pairs.empty())) {
     throw UsageError("--timeline is of one pair of ranks");
   }
@@ -79,6 +88,9 @@ ExitCode run(const JobOptions& job_options, const RunOptions& options) {
   }
   Job job(job_options);
   MeasuredRank& rank = job.rank();
+  if (options.run.protocol.empty()) {
+    options.run.protocol = choose_protocols(job, peers_of(rank, options.run), options.run.sweep.timeout).within->name();
+  }
   bench::Plan plan;
   std::optional<bench::Expectation> expectation;  // of plan.first, which writes the result
   const Protocol* protocol = nullptr;
@@ -124,7 +136,7 @@ void add_run_command(Program& program) {
   const auto options = std::make_shared<RunOptions>();
   add_job_options(*command, program.job);
   bench::add_run_options(*command, options->run);
-  command->get_option("--protocol")->required();
+  command->get_option("--protocol")->default_str("the shortest way of the pairs");
   bench::add_pairs_option(*command, options->run, "RANK-RANK", "0-1,2-3");
   bench::add_passes_option(*command, options->run.passes);
   bench::add_timeline_option(*command, options->timeline, kTimelineTracks);

@@ -12,6 +12,7 @@
 #include "protocols/bench/workload/workload_run.hpp"
 #include "real/cli/commands.hpp"
 #include "real/cli/job_options.hpp"
+#include "real/cli/protocol_choice.hpp"
 #include "real/cli/timeline.hpp"
 
 namespace twinlink::real {
@@ -23,8 +24,15 @@ struct WorkloadOptions {
 };
 
 /// Prints and stores what rank 0 has measured. An UnavailableError where a protocol refuses a pair.
-ExitCode measure_workload(const JobOptions& job_options, const WorkloadOptions& options) {
+ExitCode measure_workload(const JobOptions& job_options, WorkloadOptions options) {
   Job job(job_options);
+  if (options.workload.protocol.empty()) {
+    const ChosenProtocols chosen = choose_protocols(job, all_others(job.rank()), job_options.timeout);
+    options.workload.protocol = chosen.within->name();
+    if (options.workload.between.empty() && chosen.between != chosen.within) {
+      options.workload.between = chosen.between->name();
+    }
+  }
   constexpr bench::PlanDefaults kDefaults{.warmup = 2, .iterations = 10, .timeout = bench::kMeasuredTimeout};
   bench::WorkloadPlan plan;
   job.agree([&] {
@@ -62,7 +70,7 @@ void add_workload_command(Program& program) {
   const auto options = std::make_shared<WorkloadOptions>();
   add_job_options(*command, program.job);
   bench::add_workload_options(*command, options->workload);
-  command->get_option("--protocol")->required();
+  command->get_option("--protocol")->default_str("the shortest way, within nodes and between them");
   bench::add_timeline_option(*command, options->timeline, kTimelineTracks);
   bench::add_examples(*command,
                       {"mpirun -n 4 twinlink-real workload all-reduce -p gpudirect-v2",

@@ -54,6 +54,9 @@ ExitCode run_pairs(const JobOptions& job_options, const bench::RunOptions& optio
   std::vector<bench::PairPlan> pairs;
   std::vector<std::optional<bench::Expectation>> expectations;  // of rank 0, which writes the results
   job.agree([&] {
+    const bool named = !options.protocol.empty() ||
+                       std::ranges::none_of(options.pairs, [](const auto& pair) { return pair.protocol.empty(); });
+    if (!named) throw UsageError("--pairs: -p, or a protocol behind each pair, says how messages travel");
     pairs = make_pair_plans(options, bench::measured_repeats(), parse_rank);
     for (bench::PairPlan& pair : pairs) pair.plan.keep_samples = true;  // as of every measurement
     require_ranks(rank, pairs);

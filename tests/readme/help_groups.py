@@ -19,6 +19,7 @@ HEADINGS = {
     "Rounds": "warmup iterations timeout no-verify passes",
     "Job": "place ranks jobs background",
     "Training step": "layers layer-time bucket",
+    "Experts": "experts top skew seed",
     "Output": "format json csv report timeline trace trace-times links critical-path expect samples out all",
     "Several pairs": "all-pairs pairs",
     "Limits": "max-error max-p95 max-slower force",

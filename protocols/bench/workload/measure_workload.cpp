@@ -30,7 +30,9 @@ using workloads::Shape;
 std::uint64_t elements_of(Bytes size) { return std::max<std::uint64_t>(1, size.count() / workloads::kElement.count()); }
 
 Shape shape_for(const Rank& rank, const WorkloadPlan& plan) {
-  return plan.shape ? *plan.shape : shape_of(rank.position().places);
+  Shape shape = plan.shape ? *plan.shape : shape_of(rank.position().places);
+  shape.experts = plan.experts;
+  return shape;
 }
 
 /// What the plan may run: the one that the user chose, or all that the shape allows.
@@ -39,6 +41,9 @@ std::vector<const Algorithm*> candidates(const WorkloadPlan& plan, const Shape& 
   std::vector<const Algorithm*> all;
   for (const Algorithm& algorithm : plan.workload->algorithms) {
     if (algorithm.refuses(shape).empty()) all.push_back(&algorithm);
+  }
+  if (all.empty()) {
+    throw UsageError(fmt::format("{}: {}", plan.workload->name, plan.workload->algorithms.front().refuses(shape)));
   }
   return all;
 }

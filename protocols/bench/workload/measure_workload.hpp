@@ -88,6 +88,8 @@ struct WorkloadPlan {
   std::shared_ptr<const workloads::goal::Job> trace{};
   /// The training step of the workload of that name, whose size is that of all gradients.
   std::optional<workloads::TrainingStep> training{};
+  /// Of the workloads that go to them.
+  workloads::Experts experts{};
   /// One: that one. None: for each size the fastest one, of those that are predicted to be nearly so. Several: all that
   /// the shape allows.
   std::vector<const workloads::Algorithm*> algorithms{};

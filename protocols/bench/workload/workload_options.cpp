@@ -1,6 +1,7 @@
 #include "protocols/bench/workload/workload_options.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -60,6 +61,18 @@ void choose_training(WorkloadPlan& plan, const WorkloadOptions& options) {
   plan.training = training;
 }
 
+void choose_experts(WorkloadPlan& plan, const WorkloadOptions& options) {
+  workloads::Experts& experts = plan.experts;
+  if (options.workload != "dispatch" && options.workload != "combine") {
+    if (!options.experts && !options.top && !options.skew && !options.seed) return;
+    throw UsageError("--experts, --top, --skew, --seed: only of dispatch and combine");
+  }
+  experts.count = options.experts.value_or(experts.count);
+  experts.top = options.top.value_or(experts.top);
+  experts.skew = options.skew.value_or(experts.skew);
+  experts.seed = options.seed.value_or(experts.seed);
+}
+
 /// Each bucket is a collective of its own.
 void require_few_buckets(Bytes gradients, Bytes bucket) {
   constexpr std::uint64_t kMost = 8192;
@@ -72,6 +85,7 @@ void require_few_buckets(Bytes gradients, Bytes bucket) {
 /// The workload with its algorithms, or the trace.
 void choose(WorkloadPlan& plan, const WorkloadOptions& options) {
   choose_training(plan, options);
+  choose_experts(plan, options);
   if (is_trace(options.workload)) {
     require_no_choice(options);
     plan.trace = read_job(options.workload);
@@ -112,6 +126,32 @@ void add_training_options(CLI::App& app, WorkloadOptions& options) {
                     options.bucket = parse_size(text);
                     if (*options.bucket < workloads::kElement) throw UsageError("a bucket has 8 B at least");
                   });
+}
+
+void add_expert_options(CLI::App& app, WorkloadOptions& options) {
+  const OptionGroup group(app, "Experts");
+  const workloads::Experts defaults;
+  constexpr int kMostExperts = 1 << 16;
+  constexpr int kMostSeed = 1'000'000'000;
+  add_count_option(app, "--experts", 1, kMostExperts, std::to_string(defaults.count),
+                   "How many experts there are; ranks have as many each, or one more",
+                   [&options](int count) { options.experts = count; });
+  add_count_option(app, "--top", 1, kMostExperts, std::to_string(defaults.top), "To how many of them a token goes",
+                   [&options](int top) { options.top = top; });
+  add_read_option(app, "--skew", "NUMBER", "0",
+                  "How unlike they are: the exponent of Zipf's law, of which 0 has all as popular",
+                  [&options](const std::string& text) {
+                    const char* const end = text.data() + text.size();
+                    double skew = 0;
+                    const auto [stop, error] = std::from_chars(text.data(), end, skew);
+                    constexpr double kMostSkew = 10;
+                    if (error != std::errc{} || stop != end || !(skew >= 0) || skew > kMostSkew) {
+                      throw UsageError(fmt::format("'{}' is no number from 0 to {}", text, kMostSkew));
+                    }
+                    options.skew = skew;
+                  });
+  add_count_option(app, "--seed", 0, kMostSeed, std::to_string(defaults.seed), "Which of them are popular",
+                   [&options](int seed) { options.seed = seed; });
 }
 
 void add_way_options(CLI::App& app, WorkloadOptions& options) {
@@ -166,6 +206,7 @@ void add_workload_options(CLI::App& app, WorkloadOptions& options) {
   add_way_options(app, options);
   add_size_options(app, options.sweep);
   add_training_options(app, options);
+  add_expert_options(app, options);
   add_round_options(app, options);
   const OptionGroup group(app, "Output");
   app.add_option("--json", options.json, "Also write the result to this file")->type_name("FILE");

@@ -26,6 +26,11 @@ struct WorkloadOptions {
   std::optional<int> layers{};
   std::optional<Bytes> bucket{};
   std::optional<Seconds> layer{};
+  // For dispatch and combine only.
+  std::optional<int> experts{};
+  std::optional<int> top{};
+  std::optional<double> skew{};
+  std::optional<int> seed{};
   SettingsOptions settings{};
   SettingsOptions settings_between{};          ///< of the protocol between nodes
   SettingsOptions settings_between_domains{};  ///< and of that between domains

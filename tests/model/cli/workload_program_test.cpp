@@ -1,5 +1,6 @@
 // `twinlink-sim workload` as a user runs it.
 #include <fstream>
+#include <map>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -138,6 +139,27 @@ TEST(WorkloadProgram, RefusesATraceThatDoesNotFitBeforeAnythingRuns) {
   const Ended lost = workload(trace_file("lost.goal", "num_ranks 2\nrank 0 {\nsend 9b to 1\n}\n") + " -p host");
   EXPECT_EQ(lost.code, 2);
   EXPECT_THAT(lost.text, HasSubstr("lost.goal:3: error: nobody receives it"));
+}
+
+TEST(WorkloadProgram, ExpertsAreSharedOutAndSkewed) {
+  const auto time = [](const std::string& arguments) {
+    const std::string file = ::testing::TempDir() + "twinlink-experts.json";
+    const Ended ended = workload("dispatch --ranks 2 -p gpudirect-v2 -b 1G -e 1G --json " + file + " " + arguments);
+    EXPECT_EQ(ended.code, 0) << ended.text;
+    return bench::read_json_file(file).at("points").at(0).at("time_us").get<double>();
+  };
+  // All tokens of both ranks go to the experts of one: what the other one sends is its whole buffer and not half.
+  const std::string top = "--experts 2 --top 1 ";
+  EXPECT_NEAR(time(top + "--skew 10") / time(top), 2, 0.02);
+  EXPECT_EQ(time("--experts 2 --top 2 --skew 10"), time(top)) << "every token goes to both";
+  for (const auto& [arguments, why] : std::map<std::string, std::string>{
+           {"dispatch --experts 1 -p gpudirect-v2", "dispatch: 1 experts are fewer than the 2 ranks"},
+           {"dispatch --skew -1 -p gpudirect-v2", "'-1' is no number from 0 to 10"},
+           {"all-reduce --top 4 -p gpudirect-v2", "only of dispatch and combine"}}) {
+    const Ended refused = workload(arguments);
+    EXPECT_EQ(refused.code, 2) << arguments;
+    EXPECT_THAT(refused.text, HasSubstr(why));
+  }
 }
 
 TEST(WorkloadProgram, TakesATrainingStepApart) {

@@ -138,6 +138,11 @@ TEST(CollectiveForms, AreSumsOfExchangesMessagesAndAdditions) {
   forms.expect("all-to-all pairwise", 6 * exchange + forms.of("swap 1/8") + forms.of("copies 1"));
   forms.expect("all-to-all bruck", 2 * forms.of("exchange 1/2") + forms.of("swap 1/2") + 2 * forms.of("copies 8") +
                                        6 * forms.of("copies 4"));
+  // Of experts that are alike.
+  for (const std::string workload : {"dispatch", "combine"}) {
+    forms.expect(workload + " pairwise", forms.of("all-to-all pairwise"));
+    forms.expect(workload + " direct", forms.of("all-to-all direct"));
+  }
   forms.expect("barrier dissemination", forms.of("signal 1") + forms.of("signal 2") + forms.of("signal 4"));
   forms.expect("shift direct", forms.of("exchange 1/1"));
   forms.expect("bisection direct", forms.of("swap of halves"));

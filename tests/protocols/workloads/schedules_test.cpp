@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <deque>
 #include <functional>
 #include <map>
@@ -13,6 +15,7 @@
 #include "protocols/core/errors.hpp"
 #include "protocols/core/payload.hpp"
 #include "protocols/workloads/catalogue.hpp"
+#include "protocols/workloads/experts.hpp"
 #include "protocols/workloads/patterns.hpp"
 #include "protocols/workloads/training.hpp"
 
@@ -173,6 +176,78 @@ TEST(Schedules, DoWhatTheWorkloadPromises) {
             const bool receives = !algorithm.schedule(shape, r, elements).after.empty();
             if (!receives) continue;
             ASSERT_TRUE(machine.as_promised(r)) << what << ", rank " << r;
+          }
+          expect_mirrored(algorithm, shape, elements);
+        }
+      }
+    }
+  }
+}
+
+TEST(Experts, AreAsPopularAsTheSkewSays) {
+  for (const double share : expert_shares({.count = 12, .top = 3}, 4)) EXPECT_NEAR(share, 0.25, 1e-12);
+  // Zipf's weights of four experts, one for each rank, are 12, 6, 4 and 3 of 25.
+  std::vector<double> shares = expert_shares({.count = 4, .top = 1, .skew = 1}, 4);
+  std::ranges::sort(shares);
+  const std::vector<double> zipf{3.0 / 25, 4.0 / 25, 6.0 / 25, 12.0 / 25};
+  for (std::size_t i = 0; i < zipf.size(); ++i) EXPECT_NEAR(shares[i], zipf[i], 1e-12);
+  // Of two for each token the first is chosen by 24 of 25. Of three it is chosen by all, and the two that are left go
+  // by the other weights: 12, 8 and 6 of 13, so that the second is chosen by 12 of 13.
+  EXPECT_NEAR(std::ranges::max(expert_shares({.count = 4, .top = 2, .skew = 1}, 4)), 24.0 / 25 / 2, 1e-12);
+  std::vector<double> most = expert_shares({.count = 4, .top = 3, .skew = 1}, 4);
+  std::ranges::sort(most, std::greater());
+  EXPECT_NEAR(most[0], 1.0 / 3, 1e-12);
+  EXPECT_NEAR(most[1], 12.0 / 13 / 3, 1e-12);
+  EXPECT_NEAR(most[3], 6.0 / 13 / 3, 1e-12);
+}
+
+TEST(Experts, TheSeedDrawsWhoIsPopularAndNothingElse) {
+  const auto shares = [](int seed) { return expert_shares({.count = 8, .top = 2, .skew = 1.2, .seed = seed}, 8); };
+  EXPECT_EQ(shares(7), shares(7));
+  std::vector<double> a = shares(7);
+  std::vector<double> b = shares(8);
+  EXPECT_NE(a, b);
+  std::ranges::sort(a);
+  std::ranges::sort(b);
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-12);
+}
+
+TEST(Experts, TheirBlocksAreTheirSharesAndComeBack) {
+  Shape shape{.ranks = 4, .experts = {.count = 4, .top = 1, .skew = 1}};
+  const std::vector<double> shares = expert_shares(shape.experts, 4);
+  for (int rank = 0; rank < 4; ++rank) {
+    const auto sent = [&](const Schedule& schedule) {
+      std::map<int, std::uint64_t> by_peer;
+      for (const Transfer& t : schedule.steps.front().transfers) by_peer[t.peer] = t.send.length;
+      return by_peer;
+    };
+    for (const auto& [peer, length] : sent(direct_dispatch(shape, rank, 25'000))) {
+      EXPECT_EQ(length, std::llround(shares[static_cast<std::size_t>(peer)] * 25'000));
+    }
+    for (const auto& [peer, length] : sent(direct_combine(shape, rank, 25'000))) {
+      EXPECT_EQ(length, std::llround(shares[static_cast<std::size_t>(rank)] * 25'000));
+    }
+  }
+}
+
+TEST(Experts, AreAsManyAsTheRanksAtLeast) {
+  EXPECT_EQ(refuse_experts({.ranks = 16, .experts = {.count = 8}}), "8 experts are fewer than the 16 ranks");
+  EXPECT_EQ(refuse_experts({.ranks = 2, .experts = {.count = 4, .top = 5}}), "a token cannot go to 5 of 4 experts");
+  EXPECT_EQ(refuse_experts({.ranks = 2}), "");
+}
+
+TEST(Schedules, DoWhatTheyPromiseOfUnequalBlocks) {
+  for (const char* workload : {"dispatch", "combine"}) {
+    for (const Algorithm& algorithm : find_workload(workload).algorithms) {
+      for (const double skew : {0.5, 3.0}) {
+        for (const std::uint64_t elements : {1, 7, 1000}) {
+          const Shape shape{.ranks = 7, .experts = {.count = 9, .top = 2, .skew = skew, .seed = 3}};
+          Machine machine(algorithm, shape, elements);
+          machine.run();
+          ASSERT_TRUE(machine.all_ended());
+          for (int r = 0; r < shape.ranks; ++r) {
+            const bool receives = !algorithm.schedule(shape, r, elements).after.empty();
+            ASSERT_TRUE(!receives || machine.as_promised(r)) << r;
           }
           expect_mirrored(algorithm, shape, elements);
         }
