@@ -30,6 +30,8 @@ enum class Operation : std::uint8_t {
 
 /// What reductions add up: unsigned numbers of 64 bits.
 constexpr std::uint64_t kElementBytes = 8;
+/// What a thread loads and stores at once. Shares of channels are cut at multiples of it, and so begin where it may.
+constexpr std::uint64_t kGrainBytes = 2 * kElementBytes;
 
 struct Program {
   Operation operation = Operation::clear;
@@ -52,7 +54,8 @@ struct Share {
 TWINLINK_GPU constexpr std::uint64_t least(std::uint64_t a, std::uint64_t b) { return a < b ? a : b; }
 TWINLINK_GPU constexpr std::uint64_t turns(std::uint64_t all, std::uint64_t each) { return (all + each - 1) / each; }
 
-/// Part `index` of `parts` of `bytes`, in whole units: the first ones have one more, the last one what is no unit.
+/// Part `index` of `parts` of `bytes`, in whole units: the first ones have one more, the last one what is no unit. Of
+/// less than a unit for each the last ones may be empty, but for what is none.
 TWINLINK_GPU constexpr Share share(std::uint64_t bytes, std::uint64_t parts, std::uint64_t index, std::uint64_t unit) {
   const std::uint64_t units = bytes / unit;
   const std::uint64_t each = units / parts;
@@ -72,19 +75,13 @@ TWINLINK_GPU constexpr std::uint64_t number(std::int32_t count) { return static_
 // ---- what a block does of it ----------------------------------------------------------------------------------------
 
 TWINLINK_GPU constexpr Share channel_of(const Program& p, std::uint64_t bytes, std::int32_t channel) {
-  return share(bytes, number(p.channels), number(channel), kElementBytes);
+  return share(bytes, number(p.channels), number(channel), kGrainBytes);
 }
 
-/// Of an all-reduce: bytes of a chunk, of which every rank has one in a turn.
-TWINLINK_GPU constexpr std::uint64_t chunk_of(const Program& p, std::int32_t channel) {
-  const std::uint64_t each = turns(channel_of(p, p.bytes, channel).length, number(p.ranks));
-  const std::uint64_t chunk = turns(each, kElementBytes) * kElementBytes;
-  return chunk < p.slot ? chunk : p.slot;
-}
-
-/// A message's share; lines of 16 B stay whole.
-TWINLINK_GPU constexpr Share message_of(const Program& p, std::uint64_t bytes, std::int32_t channel) {
-  return share(bytes, number(p.channels), number(channel), 2 * kElementBytes);
+/// Of an all-reduce: bytes of a chunk, of which every rank has one in a round, where `left` bytes are left. Those of
+/// the last round are as even as the others.
+TWINLINK_GPU constexpr std::uint64_t chunk_of(const Program& p, std::uint64_t left) {
+  return least(turns(turns(left, number(p.ranks)), kGrainBytes) * kGrainBytes, p.slot);
 }
 
 /// Bytes of a block of an all-to-all.
@@ -93,14 +90,16 @@ TWINLINK_GPU constexpr std::uint64_t block_of(const Program& p) { return p.bytes
 /// How often it goes round, in each of which it sends a slot a step.
 TWINLINK_GPU constexpr std::uint64_t rounds_of(const Program& p, std::int32_t channel) {
   switch (p.operation) {
-    case Operation::all_reduce: {
-      const std::uint64_t chunk = chunk_of(p, channel);
-      return chunk == 0 ? 0 : turns(channel_of(p, p.bytes, channel).length, chunk * number(p.ranks));
-    }
+    case Operation::all_reduce:
+      return turns(channel_of(p, p.bytes, channel).length, p.slot * number(p.ranks));
     case Operation::all_gather:
     case Operation::reduce_scatter: {
-      const Share largest = share(p.bytes, number(p.ranks), 0, kElementBytes);
-      return turns(channel_of(p, largest.length, channel).length, p.slot);
+      // The first part is the longest one, but the last channel of a shorter one may have more.
+      const Share longest = share(p.bytes, number(p.ranks), 0, kElementBytes);
+      const Share shortest = share(p.bytes, number(p.ranks), number(p.ranks) - 1, kElementBytes);
+      const std::uint64_t one = channel_of(p, longest.length, channel).length;
+      const std::uint64_t other = channel_of(p, shortest.length, channel).length;
+      return turns(one > other ? one : other, p.slot);
     }
     case Operation::broadcast:
     case Operation::reduce:
@@ -122,7 +121,7 @@ TWINLINK_GPU constexpr std::uint64_t sent_slots(const Program& p, std::int32_t c
     case Operation::clear:
       return 0;
     case Operation::exchange:
-      return turns(message_of(p, p.bytes, channel).length, p.slot);
+      return turns(channel_of(p, p.bytes, channel).length, p.slot);
     case Operation::all_reduce:
       return 2 * others * rounds;
     case Operation::all_gather:
@@ -142,7 +141,7 @@ TWINLINK_GPU constexpr std::uint64_t sent_slots(const Program& p, std::int32_t c
 TWINLINK_GPU constexpr std::uint64_t received_slots(const Program& p, std::int32_t channel) {
   switch (p.operation) {
     case Operation::exchange:
-      return turns(message_of(p, p.received, channel).length, p.slot);
+      return turns(channel_of(p, p.received, channel).length, p.slot);
     case Operation::broadcast:
       return p.rank == p.root ? 0 : rounds_of(p, channel);
     case Operation::reduce:

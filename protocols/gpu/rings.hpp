@@ -18,16 +18,15 @@ template <class Block>
 TWINLINK_GPU_ONLY bool ring_all_reduce(Block& block, const Program& p) {
   Pipe<Block> pipe(block, p.format, kBefore, kBehind);
   const Share mine = channel_of(p, p.bytes, block.channel());
-  const std::uint64_t chunk = chunk_of(p, block.channel());
-  const std::uint64_t rounds = rounds_of(p, block.channel());
-  for (std::uint64_t round = 0; round < rounds; ++round) {
-    const std::uint64_t first = round * chunk * number(p.ranks);
+  for (std::uint64_t first = 0; first < mine.length;) {
+    const std::uint64_t chunk = chunk_of(p, mine.length - first);
     const auto back = [&](std::int32_t places) { return piece(mine, first + places_back(p, places) * chunk, chunk); };
     bool good = pipe.send(back(1));
     for (std::int32_t k = 2; good && k < p.ranks; ++k) good = pipe.recv_reduce_send(back(k));
     good = good && pipe.recv_reduce_copy_send(back(p.ranks));
     for (std::int32_t k = 1; good && k < p.ranks - 1; ++k) good = pipe.recv_copy_send(back(k));
     if (!good || !pipe.recv(back(p.ranks - 1))) return false;
+    first += chunk * number(p.ranks);
   }
   return true;
 }

@@ -10,8 +10,8 @@ namespace twinlink::gpu {
 template <class Block>
 TWINLINK_GPU_ONLY bool exchange(Block& block, const Program& p) {
   Pipe<Block> pipe(block, p.format, 0, 0);
-  const Share out = message_of(p, p.bytes, block.channel());
-  const Share in = message_of(p, p.received, block.channel());
+  const Share out = channel_of(p, p.bytes, block.channel());
+  const Share in = channel_of(p, p.received, block.channel());
   for (std::uint64_t at = 0; at < out.length || at < in.length; at += p.slot) {
     if (at < out.length && !pipe.send(piece(out, at, p.slot))) return false;
     if (at < in.length && !pipe.recv(piece(in, at, p.slot))) return false;

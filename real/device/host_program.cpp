@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "protocols/fibers/fiber.hpp"
@@ -64,7 +65,7 @@ class HostProgram::Block {
   }
 
   bool move(const gpu::Move& move) {
-    std::array<std::byte, kPiece> value;
+    std::array<std::byte, kPiece>& value = piece_;
     for (std::size_t at = 0; at < move.bytes; at += kPiece) {
       const std::size_t length = std::min<std::size_t>(kPiece, move.bytes - at);
       if (move.from != gpu::kNoLink) {
@@ -126,7 +127,7 @@ class HostProgram::Block {
   // ---- line formats: bytes [at, at + the length) of a slot's data
   // -----------------------------------------------------
 
-  void put(std::byte* slot, std::uint64_t step, std::size_t at, std::span<const std::byte> from) {
+  void put(std::byte* slot, std::uint64_t step, std::size_t at, std::span<const std::byte> from) const {
     switch (p_.format) {
       case LineFormat::simple:
         std::memcpy(slot + at, from.data(), from.size());
@@ -193,7 +194,7 @@ class HostProgram::Block {
       while (word(line + gpu::kLl128Data).load(std::memory_order_acquire) != step + 1) {
         if (!pause()) return false;
       }
-      std::array<std::uint64_t, kLl128Words> data;
+      std::array<std::uint64_t, kLl128Words> data{};
       for (std::size_t w = 0; w < kLl128Words; ++w) data[w] = word(line + w * kWord).load(kLoose);
       std::memcpy(to.data() + i, data.data(), std::min<std::size_t>(gpu::kLl128Data, to.size() - i));
     }
@@ -204,6 +205,7 @@ class HostProgram::Block {
   const gpu::Program& p_;
   std::int32_t channel_;
   unsigned pieces_ = 0;
+  std::array<std::byte, kPiece> piece_{};
   std::vector<std::byte> stack_;
   Fiber fiber_;
 };

@@ -18,9 +18,9 @@ constexpr std::size_t kStack = std::size_t{512} << 10U;
 constexpr std::size_t kStack = std::size_t{64} << 10U;
 #endif
 
-std::unique_ptr<std::byte[]> take_stack(ProgramWorld& world) {
-  if (world.free_stacks.empty()) return std::make_unique_for_overwrite<std::byte[]>(kStack);
-  std::unique_ptr<std::byte[]> stack = std::move(world.free_stacks.back());
+std::vector<std::byte> take_stack(ProgramWorld& world) {
+  if (world.free_stacks.empty()) return std::vector<std::byte>(kStack);
+  std::vector<std::byte> stack = std::move(world.free_stacks.back());
   world.free_stacks.pop_back();
   return stack;
 }
@@ -35,7 +35,7 @@ class SimBlock final : public FlowListener, public Happening, public std::enable
         p_(program.program_),
         channel_(channel),
         stack_(take_stack(program.world_.programs)),
-        fiber_(std::span(stack_.get(), kStack)) {}
+        fiber_(stack_) {}
   ~SimBlock() override { host_.world_.programs.free_stacks.push_back(std::move(stack_)); }
 
   void begin() {
@@ -215,7 +215,7 @@ class SimBlock final : public FlowListener, public Happening, public std::enable
   SimProgram& host_;
   const gpu::Program& p_;
   std::int32_t channel_;
-  std::unique_ptr<std::byte[]> stack_;
+  std::vector<std::byte> stack_;
   Fiber fiber_;
   bool sleeps_ = false;  ///< until it is woken
   std::size_t flowing_ = 0;
@@ -260,7 +260,7 @@ void SimProgram::begin(std::function<void()> ended) {
   for (std::int32_t channel = 0; channel < program_.channels; ++channel) {
     blocks_.push_back(std::make_shared<SimBlock>(*this, channel));
   }
-  for (std::size_t i = 0; i < blocks_.size(); ++i) blocks_[i]->begin();
+  for (const auto& block : blocks_) block->begin();
   block_ended();
 }
 

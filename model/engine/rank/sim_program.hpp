@@ -6,8 +6,10 @@
 // last one is. Slots of Simple are seen whole, behind their counter.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -53,7 +55,7 @@ struct SimFifo {
 /// What the programs of a job share.
 struct ProgramWorld {
   std::map<std::pair<std::uint64_t, std::uint64_t>, SimFifo> fifos{};  ///< by allocation, and its place in there
-  std::vector<std::unique_ptr<std::byte[]>> free_stacks{};
+  std::vector<std::vector<std::byte>> free_stacks{};
 };
 
 class SimProgram {
