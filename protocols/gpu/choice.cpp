@@ -76,8 +76,9 @@ Rate rate_of(const Ground& ground, LineFormat format, int channels) {
 
 int channels_for(const Ground& ground, LineFormat format, Bytes bytes, int ranks, const Fixed& fixed) {
   if (fixed.channels) return *fixed.channels;
-  const std::uint64_t enough = std::max<std::uint64_t>(bytes.count() / worth(format, ranks), 1);
-  return static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(ground.channels), enough));
+  const auto least = static_cast<std::uint64_t>(ground.least_channels);
+  const auto most = static_cast<std::uint64_t>(ground.channels);
+  return static_cast<int>(std::clamp(bytes.count() / worth(format, ranks), least, most));
 }
 
 double predicted_us(const Ground& ground, Operation operation, LineFormat format, Bytes bytes, int ranks,

@@ -17,7 +17,8 @@ struct Ground {
   Rate ring{12e9};       ///< all channels of a ring together: a PCIe 3 slot, as NCCL takes where it knows no better
   Rate most_ll{};        ///< what all of LL reach
   Rate ll128_channel{};  ///< what a channel of LL128 reaches; zero: it is not used
-  int channels = 2;      ///< at the most
+  int least_channels = 1;
+  int channels = 2;  ///< at the most
 };
 
 /// By the model of the GPUs, "NVIDIA H200", and whether they reach each other's memory.

@@ -51,7 +51,7 @@ void PeerFifos::shape(gpu::Program& program) const {
 }
 
 /// Fresh memory may hold anything, and what looks like a flag would be taken for one.
-Outcome PeerFifos::clear(const Fifos& fifos, const gpu::Program& program, Seconds deadline) {
+Outcome PeerFifos::clear(const FormatFifos& fifos, const gpu::Program& program, Seconds deadline) {
   const gpu::Link link{.mine = View(fifos.mine)};
   rank_.step("clear");
   const Status status = wait(rank_, rank_.launch({.program = program, .links = {&link, 1}}, kProgramStream), deadline);
@@ -59,12 +59,12 @@ Outcome PeerFifos::clear(const Fifos& fifos, const gpu::Program& program, Second
 }
 
 Outcome PeerFifos::open(gpu::LineFormat format, Seconds deadline) {
-  std::optional<Fifos>& fifos = by_format_[index(format)];
+  std::optional<FormatFifos>& fifos = by_format_[index(format)];
   if (fifos) return {};
   gpu::Program program{.operation = gpu::Operation::clear, .format = format, .channels = geometry_.channels};
   shape(program);
   const auto channels = static_cast<std::size_t>(geometry_.channels);
-  const bool on_device = rank_.path_to(peer_).peer_access.yes;
+  const bool on_device = geometry_.p2p && rank_.path_to(peer_).peer_access.yes;
   fifos.emplace();
   fifos->sent.resize(channels);
   fifos->received.resize(channels);
@@ -89,12 +89,12 @@ Outcome PeerFifos::open(gpu::LineFormat format, Seconds deadline) {
 }
 
 gpu::Link PeerFifos::link(gpu::LineFormat format) const {
-  const Fifos& fifos = *by_format_[index(format)];
+  const FormatFifos& fifos = *by_format_[index(format)];
   return {View(fifos.mine), View(fifos.theirs), fifos.sent, fifos.received};
 }
 
 void PeerFifos::count(const gpu::Program& program, bool sends, bool receives) {
-  Fifos& fifos = *by_format_[index(program.format)];
+  FormatFifos& fifos = *by_format_[index(program.format)];
   for (std::int32_t channel = 0; channel < program.channels; ++channel) {
     const auto at = static_cast<std::size_t>(channel);
     if (sends) fifos.sent[at] += gpu::sent_slots(program, channel);

@@ -16,6 +16,15 @@ struct Geometry {
   Bytes slot{};  ///< data of Simple and LL128; LL takes no more than 32 KiB
   int slots = 0;
   int channels = 0;  ///< most
+  bool p2p = true;   ///< may they lie in device memory?
+};
+
+/// Those of a line format, and the slots that have passed, by channel.
+struct FormatFifos {
+  Buffer mine{};
+  Buffer theirs{};
+  std::vector<std::uint64_t> sent{};
+  std::vector<std::uint64_t> received{};
 };
 
 /// A format's FIFOs are made when the first program needs them, by both ends alike. They lie in device memory where the
@@ -41,19 +50,13 @@ class PeerFifos {
   [[nodiscard]] RankId peer() const { return peer_; }
 
  private:
-  struct Fifos {
-    Buffer mine{};
-    Buffer theirs{};
-    std::vector<std::uint64_t> sent{};
-    std::vector<std::uint64_t> received{};
-  };
   static constexpr std::size_t index(gpu::LineFormat format) { return static_cast<std::size_t>(format); }
-  Outcome clear(const Fifos& fifos, const gpu::Program& program, Seconds deadline);
+  Outcome clear(const FormatFifos& fifos, const gpu::Program& program, Seconds deadline);
 
   Rank& rank_;
   RankId peer_;
   Geometry geometry_;
-  std::array<std::optional<Fifos>, 3> by_format_{};
+  std::array<std::optional<FormatFifos>, 3> by_format_{};
   bool failed_ = false;
 };
 

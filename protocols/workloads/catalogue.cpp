@@ -40,7 +40,8 @@ constexpr std::array kTrainingStep{
     Algorithm{"ring", "each bucket in a ring", kStep, any_shape, ring_all_reduce},
     Algorithm{"tree", "each bucket by binomial trees", kStep, any_shape, tree_all_reduce},
     Algorithm{"hierarchical", "each bucket by rings within nodes and across them", kStep, several_nodes,
-              hierarchical_all_reduce}};
+              hierarchical_all_reduce},
+    Algorithm{"kernel", kTogether, kStep, any_shape, together_all_reduce, true}};
 constexpr std::array kAllGather{
     Algorithm{"ring", "each part goes round once", "(n-1) (a + S/n/b)", any_shape, ring_all_gather},
     Algorithm{"kernel", kTogether, "(n-1) (a + S/n/b), of slots", any_shape, together_all_gather, true}};

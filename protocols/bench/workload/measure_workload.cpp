@@ -120,7 +120,7 @@ class WorkloadRun {
       next = last;
       WorkloadPoint point = measure_point(*candidate.algorithm, candidate.schedule, candidate.size);
       point.predicted_us = candidate.predicted_us;
-      point.why = candidate.why;
+      point.why = candidate.algorithm->together ? way_of(candidate.schedule) : candidate.why;
       if (self_ != 0) continue;
       if (plan_.on_point) plan_.on_point(point);
       series.points.push_back(std::move(point));
@@ -360,6 +360,12 @@ class WorkloadRun {
                       .buckets = buckets_of(*plan_.training, elements_of(size)).size()};
     most_steps_ = steps;
     return part;
+  }
+
+  /// Of a collective that the protocol does by itself.
+  std::string way_of(const Schedule& schedule) {
+    const workloads::Together& together = *schedule.steps.front().together;
+    return connections_->together().path_taken(together.what, buffers_->view(together.data));
   }
 
   /// On rank 0.
