@@ -11,7 +11,7 @@
 //   7. give credit: the slot that was read is free
 //
 // A Block has
-//   std::int32_t channel()                       which one it is
+//   std::int32_t channel(), role()               which one it is: its number by and modulo the channels
 //   std::uint64_t sent(link), received(link)     slots before this launch
 //   bool await_credit(link, step)                until slot number `step` may be filled
 //   bool await_slot(link, step)                  until it is filled

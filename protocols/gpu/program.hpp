@@ -151,6 +151,15 @@ TWINLINK_GPU constexpr std::uint64_t received_slots(const Program& p, std::int32
   }
 }
 
+// Where messages go both ways some blocks send and as many others receive, as NCCL has threads of a block for each.
+constexpr std::int32_t kSends = 0;
+constexpr std::int32_t kReceives = 1;
+TWINLINK_GPU constexpr bool has_roles(const Program& p) {
+  return p.operation == Operation::all_to_all || (p.operation == Operation::exchange && p.bytes > 0 && p.received > 0);
+}
+/// Those of one role lie one behind the other, by channel.
+TWINLINK_GPU constexpr std::int32_t blocks_of(const Program& p) { return has_roles(p) ? 2 * p.channels : p.channels; }
+
 // ---- FIFOs ----------------------------------------------------------------------------------------------------------
 
 // A FIFO of one channel: two counters, each on a line of its own, and the slots. The peer fills the slots and raises

@@ -5,33 +5,43 @@
 
 namespace twinlink::gpu {
 
-/// A message each way over link 0, slot by slot in turn: neither end can be more slots ahead than a FIFO has, for each
-/// reads a slot before it fills the one after next.
+/// Does this block do what blocks of `role` do?
+template <class Block>
+TWINLINK_GPU_ONLY bool does(const Block& block, const Program& p, std::int32_t role) {
+  return !has_roles(p) || block.role() == role;
+}
+
+/// A message each way over link 0.
 template <class Block>
 TWINLINK_GPU_ONLY bool exchange(Block& block, const Program& p) {
   Pipe<Block> pipe(block, p.format, 0, 0);
   const Share out = channel_of(p, p.bytes, block.channel());
+  for (std::uint64_t at = 0; does(block, p, kSends) && at < out.length; at += p.slot) {
+    if (!pipe.send(piece(out, at, p.slot))) return false;
+  }
   const Share in = channel_of(p, p.received, block.channel());
-  for (std::uint64_t at = 0; at < out.length || at < in.length; at += p.slot) {
-    if (at < out.length && !pipe.send(piece(out, at, p.slot))) return false;
-    if (at < in.length && !pipe.recv(piece(in, at, p.slot))) return false;
+  for (std::uint64_t at = 0; does(block, p, kReceives) && at < in.length; at += p.slot) {
+    if (!pipe.recv(piece(in, at, p.slot))) return false;
   }
   return true;
 }
 
-/// In round k to the rank k places behind this one, and from the one k places before it. Link k - 1 leads k places on.
+/// To the rank k places behind this one, and from the one k places before it, for one k after the other. Link k - 1
+/// leads k places on.
 template <class Block>
 TWINLINK_GPU_ONLY bool all_to_all(Block& block, const Program& p) {
   const Share mine = channel_of(p, block_of(p), block.channel());
   const auto at_rank = [&](std::int32_t rank) { return number(rank % p.ranks) * block_of(p); };
+  const bool sends = does(block, p, kSends);
   const std::uint64_t own = at_rank(p.rank) + mine.begin;
-  if (!copy_own(block, own, own, mine.length)) return false;
+  if (sends && !copy_own(block, own, own, mine.length)) return false;
   for (std::int32_t k = 1; k < p.ranks; ++k) {
     Pipe<Block> pipe(block, p.format, p.ranks - k - 1, k - 1);
+    const std::uint64_t there = at_rank(sends ? p.rank + k : p.rank + p.ranks - k);
     for (std::uint64_t at = 0; at < mine.length; at += p.slot) {
       const Share what = piece(mine, at, p.slot);
-      if (!pipe.send({at_rank(p.rank + k) + what.begin, what.length})) return false;
-      if (!pipe.recv({at_rank(p.rank + p.ranks - k) + what.begin, what.length})) return false;
+      const Share placed{there + what.begin, what.length};
+      if (!(sends ? pipe.send(placed) : pipe.recv(placed))) return false;
     }
   }
   return true;

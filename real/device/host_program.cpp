@@ -36,8 +36,13 @@ constexpr auto kLoose = std::memory_order_relaxed;
 /// The Block of protocols/gpu/primitives.hpp.
 class HostProgram::Block {
  public:
-  Block(HostProgram& program, std::int32_t channel)
-      : host_(program), p_(program.program_.program), channel_(channel), stack_(kStack), fiber_(stack_) {
+  Block(HostProgram& program, std::int32_t number)
+      : host_(program),
+        p_(program.program_.program),
+        channel_(number % p_.channels),
+        role_(number / p_.channels),
+        stack_(kStack),
+        fiber_(stack_) {
     fiber_.begin([](void* block) { static_cast<Block*>(block)->run(); }, this);
   }
 
@@ -45,6 +50,7 @@ class HostProgram::Block {
   void go_on() { fiber_.go_on(); }
 
   [[nodiscard]] std::int32_t channel() const { return channel_; }
+  [[nodiscard]] std::int32_t role() const { return role_; }
   [[nodiscard]] std::uint64_t sent(std::int32_t link) const { return of(link).sent[index()]; }
   [[nodiscard]] std::uint64_t received(std::int32_t link) const { return of(link).received[index()]; }
 
@@ -204,6 +210,7 @@ class HostProgram::Block {
   HostProgram& host_;
   const gpu::Program& p_;
   std::int32_t channel_;
+  std::int32_t role_;
   unsigned pieces_ = 0;
   std::array<std::byte, kPiece> piece_{};
   std::vector<std::byte> stack_;
@@ -211,8 +218,8 @@ class HostProgram::Block {
 };
 
 HostProgram::HostProgram(DeviceProgram program) : program_(std::move(program)) {
-  for (std::int32_t channel = 0; channel < program_.program.channels; ++channel) {
-    blocks_.push_back(std::make_unique<Block>(*this, channel));
+  for (std::int32_t number = 0; number < gpu::blocks_of(program_.program); ++number) {
+    blocks_.push_back(std::make_unique<Block>(*this, number));
   }
 }
 

@@ -35,13 +35,22 @@ struct Store {
 /// What element `i` of rank `rank` holds in the beginning; sums of several differ.
 std::uint64_t value_of(int rank, std::uint64_t i) { return (std::uint64_t{1} << (8 * rank)) + i * 0x01000001000001U; }
 
+/// A rank's own buffers.
+struct Own {
+  Words input{};
+  Words output{};
+};
+
 class World;
 
 class Block {
  public:
-  Block(World& world, int rank, const gpu::Program& program);
+  Block(World& world, int rank, int role, const gpu::Program& program)
+      : world_(world), rank_(rank), role_(role), p_(program) {}
 
   [[nodiscard]] std::int32_t channel() const { return 0; }
+  [[nodiscard]] std::int32_t role() const { return role_; }
+  [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] std::uint64_t sent(std::int32_t) const { return 0; }
   [[nodiscard]] std::uint64_t received(std::int32_t) const { return 0; }
   bool await_credit(std::int32_t link, std::uint64_t step);
@@ -67,8 +76,6 @@ class Block {
 
   std::vector<Store> pending{};
   std::uint64_t slots_read[3] = {};  ///< by link
-  Words input{};
-  Words output{};
   void add_to(std::string& key) const;
 
  private:
@@ -90,6 +97,7 @@ class Block {
 
   World& world_;
   int rank_;
+  int role_;
   gpu::Program p_;
   std::vector<std::byte> stack_ = std::vector<std::byte>(kStack);
   Fiber fiber_{stack_};
@@ -108,7 +116,11 @@ class World {
       gpu::Program own = p;
       own.rank = rank;
       if (p.operation == gpu::Operation::exchange && rank == 1) std::swap(own.bytes, own.received);
-      blocks.push_back(std::make_unique<Block>(*this, rank, own));
+      const bool exchanges = p.operation == gpu::Operation::exchange;
+      Own& buffers = own_buffers.emplace_back();
+      for (std::uint64_t i = 0; i < own.bytes / kWord; ++i) buffers.input.push_back(value_of(rank, i));
+      buffers.output = exchanges ? Words(own.received / kWord) : buffers.input;
+      for (int role = 0; role < roles(); ++role) blocks.push_back(std::make_unique<Block>(*this, rank, role, own));
     }
     for (const auto& block : blocks) block->start();
   }
@@ -126,9 +138,11 @@ class World {
   Slips slips;
   bool stopping = false;
   std::vector<Words> memory;
-  std::vector<std::unique_ptr<Block>> blocks;
+  std::vector<Own> own_buffers{};
+  std::vector<std::unique_ptr<Block>> blocks;  ///< by rank, and there by role
   std::string violation{};
 
+  [[nodiscard]] int roles() const { return gpu::blocks_of(p); }
   [[nodiscard]] std::uint64_t slot_words() const {
     switch (p.format) {
       case LineFormat::simple:
@@ -150,28 +164,29 @@ class World {
 
   /// Steps that may come next, in words: the number of a block, or of a store that is seen.
   struct Choice {
-    int rank = 0;
+    std::size_t block = 0;
     std::optional<std::size_t> store{};
   };
   [[nodiscard]] std::vector<Choice> choices() const {
     std::vector<Choice> all;
-    for (int rank = 0; rank < p.ranks; ++rank) {
-      const Block& block = *blocks[gpu::number(rank)];
-      if (block.can_go_on()) all.push_back({rank, std::nullopt});
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      const Block& block = *blocks[b];
+      if (block.can_go_on()) all.push_back({b, std::nullopt});
       for (std::size_t i = 0; i < block.pending.size(); ++i) {
-        if (may_be_seen(block.pending, i)) all.push_back({rank, i});
+        if (may_be_seen(block.pending, i)) all.push_back({b, i});
       }
     }
     return all;
   }
   void take(const Choice& choice) {
-    Block& block = *blocks[gpu::number(choice.rank)];
+    Block& block = *blocks[choice.block];
     if (!choice.store) return block.go_on();
     const Store store = block.pending[*choice.store];
     block.pending.erase(block.pending.begin() + static_cast<std::ptrdiff_t>(*choice.store));
     if (store.step && *store.step >= p.slots) {
-      const Block& reader = *blocks[gpu::number(store.memory)];
-      if (reader_of(reader, choice.rank) < *store.step + 1 - p.slots) violation = "a slot is filled that was not read";
+      // Whoever receives is the last one of its rank.
+      const Block& reader = *blocks[gpu::number(store.memory * roles() + roles() - 1)];
+      if (reader.slots_read[block.rank()] < *store.step + 1 - p.slots) violation = "a slot is filled that was not read";
     }
     for (const auto& [place, value] : store.words) memory[gpu::number(store.memory)][place] = value;
   }
@@ -200,16 +215,7 @@ class World {
     }
     return true;
   }
-  /// How many slots of `sender` the reader has read.
-  static std::uint64_t reader_of(const Block& reader, int sender) { return reader.slots_read[sender]; }
 };
-
-Block::Block(World& world, int rank, const gpu::Program& program) : world_(world), rank_(rank), p_(program) {
-  const std::uint64_t in = p_.bytes / kWord;
-  const std::uint64_t out = (p_.operation == gpu::Operation::exchange ? p_.received : p_.bytes) / kWord;
-  for (std::uint64_t i = 0; i < in; ++i) input.push_back(value_of(rank, i));
-  output = p_.operation == gpu::Operation::exchange ? Words(out) : input;
-}
 
 int Block::peer(std::int32_t link) const {
   if (p_.operation == gpu::Operation::exchange) return 1 - rank_;
@@ -317,7 +323,9 @@ Words Block::take(std::int32_t link, std::uint64_t step, std::uint64_t count) {
 bool Block::move(const gpu::Move& move) {
   const std::uint64_t count = move.bytes / kWord;
   const bool in_place = p_.operation != gpu::Operation::exchange && p_.operation != gpu::Operation::all_to_all;
-  const Words& own = in_place ? output : input;
+  Own& buffers = world_.own_buffers[gpu::number(rank_)];
+  Words& output = buffers.output;
+  const Words& own = in_place ? output : buffers.input;
   const auto own_word = [&](std::uint64_t i) { return own[move.in_at / kWord + i]; };
   Words value(count);
   if (move.from != gpu::kNoLink) {
@@ -360,7 +368,7 @@ std::string World::fault() const {
   const std::uint64_t n = gpu::number(p.ranks);
   const std::uint64_t elements = p.bytes / kWord;
   const auto wrong = [&](int rank, std::uint64_t i, std::uint64_t expected) -> std::string {
-    if (blocks[gpu::number(rank)]->output[i] == expected) return {};
+    if (own_buffers[gpu::number(rank)].output[i] == expected) return {};
     return "rank " + std::to_string(rank) + ", element " + std::to_string(i) + " is wrong";
   };
   const auto sum = [&](std::uint64_t i) {
@@ -369,7 +377,7 @@ std::string World::fault() const {
     return all;
   };
   for (int rank = 0; rank < p.ranks; ++rank) {
-    const std::uint64_t count = blocks[gpu::number(rank)]->output.size();
+    const std::uint64_t count = own_buffers[gpu::number(rank)].output.size();
     for (std::uint64_t i = 0; i < count; ++i) {
       std::optional<std::uint64_t> expected;
       switch (p.operation) {
@@ -467,7 +475,7 @@ class Search {
     for (const Level& level : levels_) {
       if (level.next == 0) continue;
       const World::Choice& choice = level.choices[level.next - 1];
-      result_.finding += " " + std::to_string(choice.rank) + (choice.store ? " is seen" : " reads") + ",";
+      result_.finding += " " + std::to_string(choice.block) + (choice.store ? " is seen" : " reads") + ",";
     }
   }
 

@@ -59,7 +59,11 @@ TEST_P(ExploredBlocks, ReduceToTheSecondOfThree) {
   expect_clean(program);
 }
 
-TEST_P(ExploredBlocks, AllToAllOfThree) { expect_clean(program_of(Operation::all_to_all, GetParam(), 3, 3)); }
+/// Of LL, whose stores are the smallest, three have too many orders.
+TEST_P(ExploredBlocks, AllToAllOfTwoOrThree) {
+  const int ranks = GetParam() == LineFormat::ll ? 2 : 3;
+  expect_clean(program_of(Operation::all_to_all, GetParam(), ranks, static_cast<std::uint64_t>(ranks)));
+}
 
 TEST_P(ExploredBlocks, ASlotThatIsFilledWithoutACreditIsFound) {
   EXPECT_NE(explore_blocks(message(GetParam(), 8), {.free_credit = true}).finding, "");

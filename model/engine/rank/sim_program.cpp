@@ -30,10 +30,11 @@ std::vector<std::byte> take_stack(ProgramWorld& world) {
 /// The Block of protocols/gpu/primitives.hpp.
 class SimBlock final : public FlowListener, public Happening, public std::enable_shared_from_this<SimBlock> {
  public:
-  SimBlock(SimProgram& program, std::int32_t channel)
+  SimBlock(SimProgram& program, std::int32_t number)
       : host_(program),
         p_(program.program_),
-        channel_(channel),
+        channel_(number % p_.channels),
+        role_(number / p_.channels),
         stack_(take_stack(program.world_.programs)),
         fiber_(stack_) {}
   ~SimBlock() override { host_.world_.programs.free_stacks.push_back(std::move(stack_)); }
@@ -62,6 +63,7 @@ class SimBlock final : public FlowListener, public Happening, public std::enable
   // ---------------------------------------------------------------------------------------------------
 
   [[nodiscard]] std::int32_t channel() const { return channel_; }
+  [[nodiscard]] std::int32_t role() const { return role_; }
   [[nodiscard]] std::uint64_t sent(std::int32_t link) const { return of(link).sent[index()]; }
   [[nodiscard]] std::uint64_t received(std::int32_t link) const { return of(link).received[index()]; }
 
@@ -215,6 +217,7 @@ class SimBlock final : public FlowListener, public Happening, public std::enable
   SimProgram& host_;
   const gpu::Program& p_;
   std::int32_t channel_;
+  std::int32_t role_;
   std::vector<std::byte> stack_;
   Fiber fiber_;
   bool sleeps_ = false;  ///< until it is woken
@@ -256,9 +259,9 @@ void SimProgram::begin(std::function<void()> ended) {
   ended_ = std::move(ended);
   begun_ = true;
   // One more than there are blocks, so that the last one ends behind this.
-  running_ = gpu::number(program_.channels) + 1;
-  for (std::int32_t channel = 0; channel < program_.channels; ++channel) {
-    blocks_.push_back(std::make_shared<SimBlock>(*this, channel));
+  running_ = gpu::number(gpu::blocks_of(program_)) + 1;
+  for (std::int32_t number = 0; number < gpu::blocks_of(program_); ++number) {
+    blocks_.push_back(std::make_shared<SimBlock>(*this, number));
   }
   for (const auto& block : blocks_) block->begin();
   block_ended();

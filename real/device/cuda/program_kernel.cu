@@ -59,7 +59,8 @@ class CudaBlock {
  public:
   __device__ explicit CudaBlock(const ProgramArguments& arguments) : a_(arguments), p_(arguments.program) {}
 
-  __device__ std::int32_t channel() const { return static_cast<std::int32_t>(blockIdx.x); }
+  __device__ std::int32_t channel() const { return static_cast<std::int32_t>(blockIdx.x) % p_.channels; }
+  __device__ std::int32_t role() const { return static_cast<std::int32_t>(blockIdx.x) / p_.channels; }
   __device__ std::uint64_t sent(std::int32_t link) const { return count(link).sent; }
   __device__ std::uint64_t received(std::int32_t link) const { return count(link).received; }
 
@@ -108,8 +109,9 @@ class CudaBlock {
     const std::int32_t index = number * p_.channels + channel();
     return a_.more_counts != nullptr ? a_.more_counts[index] : a_.counts[index];
   }
-  __device__ char* mine(std::int32_t number) const { return link(number).mine + blockIdx.x * gpu::fifo_room(p_); }
-  __device__ char* theirs(std::int32_t number) const { return link(number).theirs + blockIdx.x * gpu::fifo_room(p_); }
+  __device__ std::uint64_t fifo_at() const { return gpu::number(channel()) * gpu::fifo_room(p_); }
+  __device__ char* mine(std::int32_t number) const { return link(number).mine + fifo_at(); }
+  __device__ char* theirs(std::int32_t number) const { return link(number).theirs + fifo_at(); }
   __device__ char* slot(char* fifo, std::uint64_t step) const {
     return fifo + gpu::kSlotsAt + step % p_.slots * gpu::slot_room(p_);
   }
@@ -281,7 +283,7 @@ __global__ void __launch_bounds__(kProgramThreads) run_program(const ProgramArgu
 
 cudaError_t launch_program_kernel(const ProgramArguments& arguments, cudaStream_t stream) {
   cudaGetLastError();  // a query that said "not ready" left that behind
-  run_program<<<static_cast<unsigned>(arguments.program.channels), kProgramThreads, 0, stream>>>(arguments);
+  run_program<<<static_cast<unsigned>(gpu::blocks_of(arguments.program)), kProgramThreads, 0, stream>>>(arguments);
   return cudaGetLastError();
 }
 

@@ -181,6 +181,23 @@ TEST(ProgramForms, EightBlocksShareWhatAKernelReaches) {
   EXPECT_NEAR(time.value() / of_channels(8, kKernelPush).value(), 1, 1e-4);
 }
 
+/// Blocks that send and blocks that receive: messages both ways take as long as one.
+TEST(ProgramForms, MessagesBothWaysPassEachOther) {
+  constexpr Bytes kSlot = 64_KiB;
+  Seconds last{};
+  simulate(machine(), peers(2), [&](MeasuredRank& rank) {
+    const View out(rank.allocate(Memory::device, kSlot * 4));
+    const View in(rank.allocate(Memory::device, kSlot * 4));
+    const auto channel = find_protocol("nccl").connect(rank, RankId{1 - rank.id().value}, settings_of("simple", 1));
+    EXPECT_TRUE(channel->exchange({&out, 1}, {&in, 1}).ok());
+    begin_together(rank);
+    const Seconds start = rank.now();
+    EXPECT_TRUE(channel->exchange({&out, 1}, {&in, 1}).ok());
+    last = std::max(last, rank.now() - start);
+  });
+  expect_near(last, kOverhead + kSlot * 4 / kBlock + kHopSimple + kSlot / kLocal);
+}
+
 /// Without peer access the slots lie in the receiver's host memory: a store goes there, and a load fetches it.
 TEST(ProgramForms, WithoutPeerAccessBlocksMeetInHostMemory) {
   expect_near(time_of_message({kLoneGpu, kFirstPeer}, settings_of("ll", 1), 8_B),
