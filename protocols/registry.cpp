@@ -8,6 +8,7 @@
 #include "protocols/core/edit_distance.hpp"
 #include "protocols/cuda_ipc/cuda_ipc.hpp"
 #include "protocols/gpudirect_v2/gpudirect_v2.hpp"
+#include "protocols/nccl/nccl.hpp"
 
 namespace twinlink {
 
@@ -28,7 +29,7 @@ Additions& additions() {
 std::vector<const Protocol*> make_list() {
   std::vector<const Protocol*> list{&gpudirect_v2_protocol(), &gpudirect_v3_protocol(), &symmetric_put_protocol(),
                                     &cuda_ipc_protocol(),     &gpudirect_v1_protocol(), &cuda_aware_protocol(),
-                                    &staging_protocol(),      &host_protocol()};
+                                    &staging_protocol(),      &host_protocol(),         &nccl_protocol()};
   Additions& added = additions();
   added.closed = true;
   list.insert(list.end(), added.protocols.begin(), added.protocols.end());

@@ -141,6 +141,16 @@ bool reads_far_end(CopyKind kind);
 bool ends_by_event(CopyKind kind);
 using CopyCosts = std::map<CopyKind, Cost>;
 
+/// What the thread blocks of a program do that runs on a GPU by itself and meets those of peers in memory: NCCL's
+/// kernels. From a block's last store until the peer's block sees it, the way comes on top: once where lines say by
+/// themselves that they are there, and thrice behind a fence, which waits for the stores' answers.
+struct BlockCosts {
+  Sourced<Rate> rate{};       ///< what a block loads and stores, flags included
+  Sourced<Seconds> ll{};      ///< a line of LL
+  Sourced<Seconds> ll128{};   ///< a line of LL128
+  Sourced<Seconds> simple{};  ///< a slot of Simple: barrier, fence and counter
+};
+
 /// A kind of GPU: its data sheet, and what its copy engines and kernels cost.
 struct GpuType {
   std::string name{};
@@ -150,6 +160,7 @@ struct GpuType {
   int capability_minor = 0;
   bool unified_addressing = true;
   CopyCosts copies{};
+  std::optional<BlockCosts> blocks{};  ///< absent: nobody knows, and such programs do not run on it
 };
 
 /// How the driver copies between GPUs that do not reach each other: chunks through a bounce buffer in host memory.

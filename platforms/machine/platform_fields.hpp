@@ -45,7 +45,17 @@ void each_field(Either<Nic> auto& nic, const auto& visit) {
   visit("link", nic.link);
 }
 
-void each_field(Either<GpuType> auto& type, const auto& visit) { visit("memory", type.memory); }
+void each_field(Either<BlockCosts> auto& blocks, const auto& visit) {
+  visit("rate", blocks.rate);
+  visit("ll", blocks.ll);
+  visit("ll128", blocks.ll128);
+  visit("simple", blocks.simple);
+}
+
+void each_field(Either<GpuType> auto& type, const auto& visit) {
+  visit("memory", type.memory);
+  visit("blocks", type.blocks);
+}
 
 void each_field(Either<Rdma> auto& rdma, const auto& visit) { visit("latency", rdma.latency); }
 

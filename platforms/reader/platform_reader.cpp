@@ -101,6 +101,9 @@ GpuType read_gpu_type(const std::string& name, Section& section) {
   read_capability(section, type);
   type.unified_addressing = section.optional("unified_addressing", &Section::boolean).value_or(true);
   type.copies = read_copies(section);
+  if (section.find("blocks") != nullptr) {
+    section.nested("blocks", "'blocks'", [&](Section& blocks) { read_numbers(blocks, type.blocks.emplace()); });
+  }
   return type;
 }
 

@@ -279,6 +279,17 @@ void Topology::require(const Place& place) const {
                    std::to_string(nodes_ - 1) + ", GPUs 0 to " + std::to_string(gpus - 1) + " (NODE/GPU)");
 }
 
+/// They meet in memory of a GPU, or within a node in host memory.
+Answer Topology::gpu_programs(const Path& path, std::size_t a, std::size_t b) const {
+  for (const std::size_t gpu : {a, b}) {
+    if (type_of(gpu).blocks) continue;
+    return Answer::refused("the platform does not say what thread blocks of a " + type_of(gpu).model +
+                           " do: its GPU type has no 'blocks'");
+  }
+  if (path.same_node || path.peer_access) return Answer::granted();
+  return Answer::refused("thread blocks on different nodes reach no memory of each other, and no proxy sends for them");
+}
+
 Path Topology::path(const Place& a, const Place& b) const {
   require(a);
   require(b);
@@ -304,6 +315,7 @@ Path Topology::path(const Place& a, const Place& b) const {
   path.device_memory_on_network = device_memory_on_network(a, b);
   path.one_sided = path.same_node || path.device_mapping ? path.device_mapping : path.device_memory_on_network;
   if (!path.same_node || platform_.within_node.loopback) path.shared_buffers = platform_.software.shared_buffers();
+  path.gpu_programs = gpu_programs(path, gpu_of(a), gpu_of(b));
   path.cuda_aware_mpi = platform_.software.cuda_aware_mpi();
   if (path.device_memory_on_network) path.hypothetical = platform_.fabric->rdma->hypothetical;
   return path;

@@ -134,6 +134,11 @@ class Topology {
   /// Over which adapters a message of `size` goes between two GPUs, in equal parts.
   [[nodiscard]] std::vector<Adapters> adapters(std::size_t from_gpu, std::size_t to_gpu, Bytes size) const;
 
+  /// Does the platform say what such a copy costs?
+  [[nodiscard]] bool has_copy_cost(End from, End to) const { return find_copy_cost(from, to).cost != nullptr; }
+  /// Latency of the way from a store until it is at the other end.
+  [[nodiscard]] Seconds latency_of_store(Location from, Location to) const;
+
   /// Whether two GPUs of a node reach each other's memory, by index.
   [[nodiscard]] Answer peer_access(std::size_t a, std::size_t b) const;
 
@@ -208,6 +213,7 @@ class Topology {
   [[nodiscard]] std::string nic_of_rail(std::string_view nic, std::size_t from_gpu, std::size_t to_gpu) const;
   [[nodiscard]] Answer rdma(std::size_t gpu) const;
   [[nodiscard]] Answer device_memory_on_network(const Place& a, const Place& b) const;
+  [[nodiscard]] Answer gpu_programs(const Path& path, std::size_t a, std::size_t b) const;
   [[nodiscard]] std::optional<CopyKind> kernel_kind(End from, End to) const;
 
   const Platform& platform_;

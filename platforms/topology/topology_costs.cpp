@@ -161,6 +161,13 @@ CopyCost Topology::copy_cost(End from, End to) const {
   return found;
 }
 
+Seconds Topology::latency_of_store(Location from, Location to) const {
+  Seconds longest{};
+  for (const Strand& strand : strands(from, to))
+    longest = std::max(longest, latency(copy_route(strand.from, strand.to)));
+  return longest;
+}
+
 CopyEnding Topology::copy_ending(const End& from, const CopyCost& copy) const {
   if (!copy.by_event) return {.signal_with_end = from.resident};
   return {.completion = or_none(platform_.runtime.completion)};

@@ -59,6 +59,9 @@ struct Path {
   /// Does the MPI library take device pointers?
   Answer cuda_aware_mpi = Answer::granted();
 
+  /// May programs of thread blocks run on both GPUs and meet in memory that both reach?
+  Answer gpu_programs = Answer::refused("nothing here runs programs of thread blocks");
+
   /// Why an adapter that reads and writes device memory exists here on paper only; empty where it does exist.
   std::string hypothetical{};
 };

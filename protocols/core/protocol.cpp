@@ -18,6 +18,22 @@ Outcome Channel::exchange(std::span<const View> outgoing, std::span<const View> 
   return failure_;
 }
 
+Outcome Communicator::run(Collective what, View data) {
+  if (thrown_) std::rethrow_exception(thrown_);
+  if (!failure_.ok()) return failure_;
+  try {
+    failure_ = do_run(what, data);
+  } catch (...) {
+    thrown_ = std::current_exception();
+    throw;
+  }
+  return failure_;
+}
+
+std::unique_ptr<Communicator> Protocol::join(Rank&, const Settings&) const {
+  throw UsageError("protocol '" + std::string(name()) + "' does no collectives by itself");
+}
+
 Answer Protocol::takes_host_memory(const Settings&) const {
   if (message_memory() != Memory::device) return Answer::granted();
   return Answer::refused("its bytes go from GPU to GPU");

@@ -125,6 +125,29 @@ class Channel {
   std::exception_ptr thrown_{};
 };
 
+/// What all ranks do together in one call.
+enum class Collective { all_reduce, all_gather, reduce_scatter, broadcast, all_to_all };
+
+/// An open connection of this rank with all others, for protocols that do collectives by themselves: those whose GPUs
+/// pass on, and add up, what they receive. Like a channel otherwise.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  /// All ranks make the same call, in the same order. `data` is device memory, in elements of 64 bits: of an all-gather
+  /// and a reduce-scatter rank r's part is the r-th, of a broadcast all is rank 0's; an all-to-all sends the first
+  /// half, a block for each rank, and receives the second. After a failure every later call fails in the same way.
+  Outcome run(Collective what, View data);
+  /// What the bytes really take: "ring, ll128, 4 channels; peer memory".
+  [[nodiscard]] virtual std::string path_taken(Collective what, View data) const = 0;
+
+ private:
+  virtual Outcome do_run(Collective what, View data) = 0;
+
+  Outcome failure_{};
+  std::exception_ptr thrown_{};
+};
+
 /// A protocol. Stateless: one object serves all ranks of a simulation at once.
 class Protocol {
  public:
@@ -157,6 +180,10 @@ class Protocol {
   [[nodiscard]] virtual bool wants_same_places() const { return false; }
   /// Does it only choose among the other protocols, message by message?
   [[nodiscard]] virtual bool delegates() const { return false; }
+  /// Does it do collectives by itself? Then join() gives a Communicator, and elsewhere it throws.
+  [[nodiscard]] virtual bool does_collectives() const { return false; }
+  /// Opens the connection with all other ranks, which must do the same. Errors are those of connect().
+  [[nodiscard]] virtual std::unique_ptr<Communicator> join(Rank& rank, const Settings& settings) const;
   /// Pure, and the same answer at both ends.
   [[nodiscard]] virtual Support supports(const Path& path) const = 0;
   /// Opens the connection to `peer`, which must do the same: waits for it up to the timeout, so no rings. If it does

@@ -39,6 +39,8 @@ Answer Rank::check_peer_access(RankId peer) {
   return path.same_device ? Answer::granted() : path.peer_access;
 }
 
+Op Rank::launch(const gpu::Work&, Stream) { throw UnavailableError("nothing here runs programs of thread blocks"); }
+
 Op Rank::copy(View to, View from, Stream stream, Engine engine) {
   require_transfer(to, from, stream);
   return start_copy(to, from, {}, stream, engine);

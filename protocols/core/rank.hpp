@@ -21,6 +21,10 @@
 
 namespace twinlink {
 
+namespace gpu {
+struct Work;
+}
+
 /// A rank of the job, 0 to ranks()-1.
 struct RankId {
   int value = 0;
@@ -249,6 +253,10 @@ class Rank {
   /// there. No CPU of the peer takes part. Ends when the bytes are in place and the signal is on its way. Puts that
   /// raise one tag at one peer use one stream.
   virtual Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) = 0;
+  /// Starts a program of thread blocks on this rank's GPU, behind what is in the stream (protocols/gpu/work.hpp). It
+  /// ends when its blocks have; peers run theirs. abandon() makes it give up. An UnavailableError where nothing runs
+  /// it.
+  virtual Op launch(const gpu::Work& work, Stream stream);
   /// Takes the next signal that `peer` raises with `tag`: what its put wrote is there then. `value` must live until the
   /// operation has ended or is abandoned.
   virtual Op await_signal(RankId peer, Tag tag, std::uint64_t& value) = 0;

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "protocols/gpu/work.hpp"
+
 namespace twinlink {
 namespace {
 
@@ -143,6 +145,12 @@ Op ObservedRank::start_add(View to, View from, Stream stream) {
   return start(
       "add", [&] { return inner().start_add(to, from, stream); },
       [&] { return "add " + describe(from) + " -> " + describe(to) + " stream " + std::to_string(stream.index); });
+}
+
+Op ObservedRank::launch(const gpu::Work& work, Stream stream) {
+  return start(
+      "launch", [&] { return inner().launch(work, stream); },
+      [&] { return "launch " + gpu::describe(work) + " stream " + std::to_string(stream.index); });
 }
 
 Op ObservedRank::compute(Seconds duration, Stream stream) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "protocols/core/blocks.hpp"
+#include "protocols/gpu/work.hpp"
 
 namespace twinlink {
 namespace {
@@ -65,6 +66,10 @@ Op RecordedRank::send(RankId peer, Tag tag, View from) {
 
 Op RecordedRank::send_synchronously(RankId peer, Tag tag, View from) {
   return record(to_peer("send", peer, tag, from.length), [&] { return inner().send_synchronously(peer, tag, from); });
+}
+
+Op RecordedRank::launch(const gpu::Work& work, Stream stream) {
+  return record(on_stream("launch", stream, Bytes{work.program.bytes}), [&] { return inner().launch(work, stream); });
 }
 
 Op RecordedRank::compute(Seconds duration, Stream stream) {

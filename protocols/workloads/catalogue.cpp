@@ -23,6 +23,7 @@ double once(int) { return 1; }
 double all_but_own(int ranks) { return static_cast<double>(ranks - 1) / ranks; }
 double there_and_back(int ranks) { return 2 * all_but_own(ranks); }
 
+constexpr std::string_view kTogether = "by one kernel on each GPU, of protocols that have it: nccl";
 constexpr std::array kAllReduce{
     Algorithm{"halving-doubling", "recursive halving, then doubling: few steps, and no byte more than the ring",
               "2 log2(n) a + 2 (n-1)/n S/b", any_shape, halving_all_reduce},
@@ -31,7 +32,8 @@ constexpr std::array kAllReduce{
               any_shape, tree_all_reduce},
     Algorithm{"hierarchical",
               "rings within nodes; between them, for each GPU, halving and doubling or, of no power of two, a ring",
-              "g - 1, 2 log2(n/g) and g - 1 steps", several_nodes, hierarchical_all_reduce}};
+              "g - 1, 2 log2(n/g) and g - 1 steps", several_nodes, hierarchical_all_reduce},
+    Algorithm{"kernel", kTogether, "2 (n-1) (a + S/n/b), of slots", any_shape, together_all_reduce, true}};
 constexpr std::string_view kStep = "3 L t, and the last bucket's all-reduce where each ends before the next is there";
 constexpr std::array kTrainingStep{
     Algorithm{"halving-doubling", "each bucket by recursive halving, then doubling", kStep, any_shape,
@@ -39,11 +41,14 @@ constexpr std::array kTrainingStep{
     Algorithm{"ring", "each bucket in a ring", kStep, any_shape, ring_all_reduce},
     Algorithm{"tree", "each bucket by binomial trees", kStep, any_shape, tree_all_reduce},
     Algorithm{"hierarchical", "each bucket by rings within nodes and across them", kStep, several_nodes,
-              hierarchical_all_reduce}};
+              hierarchical_all_reduce},
+    Algorithm{"kernel", kTogether, kStep, any_shape, together_all_reduce, true}};
 constexpr std::array kAllGather{
-    Algorithm{"ring", "each part goes round once", "(n-1) (a + S/n/b)", any_shape, ring_all_gather}};
+    Algorithm{"ring", "each part goes round once", "(n-1) (a + S/n/b)", any_shape, ring_all_gather},
+    Algorithm{"kernel", kTogether, "(n-1) (a + S/n/b), of slots", any_shape, together_all_gather, true}};
 constexpr std::array kReduceScatter{
-    Algorithm{"ring", "each part goes round once, and grows", "(n-1) (a + S/n/b)", any_shape, ring_reduce_scatter}};
+    Algorithm{"ring", "each part goes round once, and grows", "(n-1) (a + S/n/b)", any_shape, ring_reduce_scatter},
+    Algorithm{"kernel", kTogether, "(n-1) (a + S/n/b), of slots", any_shape, together_reduce_scatter, true}};
 constexpr std::array kReduce{Algorithm{"tree", "a binomial tree to rank 0: few steps, all bytes in each",
                                        "log2(n) (a + S/b)", any_shape, tree_reduce},
                              Algorithm{"ring", "reduce-scatter in a ring, then all parts to rank 0 at once",
@@ -58,12 +63,14 @@ constexpr std::array kScatter{
 constexpr std::array kBroadcast{
     Algorithm{"tree", "a binomial tree from rank 0", "log2(n) (a + S/b)", any_shape, tree_broadcast},
     Algorithm{"chain", "pieces follow each other from rank to rank", "(n-2 + p) (a + S/p/b) for p pieces", any_shape,
-              chain_broadcast}};
+              chain_broadcast},
+    Algorithm{"kernel", kTogether, "(n-2 + p) (a + S/p/b) for p slots", any_shape, together_broadcast, true}};
 constexpr std::array kAllToAll{
     Algorithm{"bruck", "log2(n) steps, half of all bytes in each", "log2(n) (a + S/2/b)", any_shape, bruck_all_to_all},
     Algorithm{"pairwise", "one partner after the other", "(n-1) (a + S/n/b)", any_shape, pairwise_all_to_all},
     Algorithm{"direct", "all partners at once", "a + (n-1)/n S/b, where nothing is shared", any_shape,
-              direct_all_to_all}};
+              direct_all_to_all},
+    Algorithm{"kernel", kTogether, "(n-1) (a + S/n/b), of slots", any_shape, together_all_to_all, true}};
 constexpr std::string_view kToAll = "(n-1) a and the fullest rank's bytes";
 constexpr std::array kDispatch{
     Algorithm{"pairwise", "one partner after the other", kToAll, refuse_experts, pairwise_dispatch},

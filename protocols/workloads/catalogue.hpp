@@ -19,6 +19,8 @@ struct Algorithm {
   /// Why the algorithm cannot do this shape; empty: it can.
   std::string (*refuses)(const Shape& shape);
   Schedule (*schedule)(const Shape& shape, int rank, std::uint64_t elements);
+  /// By the protocol itself: of protocols that does_collectives(), and what these take where nobody chooses.
+  bool together = false;
 };
 
 struct Workload {

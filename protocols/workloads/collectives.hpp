@@ -37,6 +37,12 @@ Schedule pairwise_all_to_all(const Shape& shape, int rank, std::uint64_t element
 Schedule direct_all_to_all(const Shape& shape, int rank, std::uint64_t elements);
 /// In log2 of the ranks, each byte sent several times (Bruck).
 Schedule bruck_all_to_all(const Shape& shape, int rank, std::uint64_t elements);
+/// By the protocol itself, whose GPUs pass on and add up what they receive: one step.
+Schedule together_all_reduce(const Shape& shape, int rank, std::uint64_t elements);
+Schedule together_all_gather(const Shape& shape, int rank, std::uint64_t elements);
+Schedule together_reduce_scatter(const Shape& shape, int rank, std::uint64_t elements);
+Schedule together_broadcast(const Shape& shape, int rank, std::uint64_t elements);
+Schedule together_all_to_all(const Shape& shape, int rank, std::uint64_t elements);
 /// Dissemination: in round k everyone tells who is 2^k further on. One element, whatever the size.
 Schedule dissemination_barrier(const Shape& shape, int rank, std::uint64_t elements);
 

@@ -79,7 +79,10 @@ void Connections::open(const std::set<RankId>& peers) {
 }
 
 void Connections::open(const Schedule& schedule) {
-  for (const Step& step : schedule.steps) open(peers_of({.steps = {step}}));
+  for (const Step& step : schedule.steps) {
+    open(peers_of({.steps = {step}}));
+    if (step.together && !communicator_) communicator_ = ways_.within->join(rank_, ways_.settings_within);
+  }
 }
 
 bool Connections::connecting() const {

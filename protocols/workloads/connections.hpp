@@ -46,6 +46,8 @@ class Connections {
   /// The same for a schedule, step by step: a job of many ranks has few connections in the making then.
   void open(const Schedule& schedule);
 
+  /// For collectives that the protocol does by itself; once open() had a schedule with one.
+  [[nodiscard]] Communicator& together() { return *communicator_; }
   [[nodiscard]] Channel& to(RankId peer) { return *channels_.at(peer); }
   /// Is any channel?
   [[nodiscard]] bool connecting() const;
@@ -56,6 +58,7 @@ class Connections {
   ConcurrentRank& rank_;
   const Ways& ways_;
   std::map<RankId, std::unique_ptr<Channel>> channels_;
+  std::unique_ptr<Communicator> communicator_;
 };
 
 }  // namespace twinlink::workloads

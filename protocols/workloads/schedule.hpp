@@ -4,10 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "protocols/core/protocol.hpp"
 #include "protocols/core/units.hpp"
 
 namespace twinlink::workloads {
@@ -42,11 +44,18 @@ struct Local {
   Slice from{};
 };
 
+/// A collective that the protocol does by itself.
+struct Together {
+  Collective what = Collective::all_reduce;
+  Slice data{};
+};
+
 /// First all transfers, at the same time; then what is local, in order.
 struct Step {
   std::size_t after = 0;  ///< it begins when so many of the schedule's kernels have ended
   std::vector<Transfer> transfers{};
   std::vector<Local> locals{};
+  std::optional<Together> together{};  ///< instead of both
 };
 
 /// The content of a slice: as a number per slice, which additions add up (Payload summable()).

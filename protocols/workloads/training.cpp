@@ -19,6 +19,7 @@ Step moved(Step step, std::uint64_t by) {
     local.to = moved(local.to, by);
     local.from = moved(local.from, by);
   }
+  if (step.together) step.together->data = moved(step.together->data, by);
   return step;
 }
 

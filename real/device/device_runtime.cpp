@@ -15,6 +15,12 @@ std::string to_string(const Uuid& uuid) {
   return text;
 }
 
+Answer DeviceRuntime::runs_programs() const {
+  return Answer::refused("these devices run no programs of thread blocks");
+}
+
+Event DeviceRuntime::launch(DeviceProgram, Stream) { throw UnavailableError(runs_programs().reason); }
+
 void DeviceRuntime::know_host_memory(std::byte*, Memory, Locality, const Uuid&) {}
 
 void DeviceRuntime::forget_host_memory(std::byte*) {}

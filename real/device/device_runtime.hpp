@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "protocols/core/rank.hpp"
+#include "protocols/gpu/program.hpp"
 
 namespace twinlink::real {
 
@@ -44,6 +45,21 @@ struct Event {
 struct Flag {
   std::uint64_t* word = nullptr;
   std::uint64_t value = 0;
+};
+
+/// The FIFOs of a connection, as gpu::Link has them, by address.
+struct DeviceLink {
+  std::byte* mine = nullptr;
+  std::byte* theirs = nullptr;
+  std::vector<std::uint64_t> sent{};
+  std::vector<std::uint64_t> received{};
+};
+/// A program of thread blocks, by address.
+struct DeviceProgram {
+  gpu::Program program{};
+  std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  std::vector<DeviceLink> links{};
 };
 
 /// A process's view of the devices, with one of them selected. Not thread-safe. A call that fails is an
@@ -92,6 +108,12 @@ class DeviceRuntime {
   virtual Event add(std::byte* to, const std::byte* from, Bytes size, Stream stream) = 0;
   /// Starts a kernel that computes for `duration`, behind all copies of its stream.
   virtual Event compute(Seconds duration, Stream stream) = 0;
+  /// May launch() be called?
+  [[nodiscard]] virtual Answer runs_programs() const;
+  /// Starts a program behind all copies of the stream.
+  virtual Event launch(DeviceProgram program, Stream stream);
+  /// Programs of the stream end soon, whatever their peers do; what they have not moved stays so.
+  virtual void give_up_programs(Stream stream) { static_cast<void>(stream); }
   /// Copies between host memory by the calling CPU, in its turn of the stream, and waits.
   virtual void copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream);
   /// Has the copy ended? Never blocks. The event is used up once the answer was yes.

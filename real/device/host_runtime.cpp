@@ -127,6 +127,20 @@ Event HostRuntime::compute(Seconds duration, Stream stream) {
   return {++queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
 }
 
+Event HostRuntime::launch(DeviceProgram program, Stream stream) {
+  Queue& queue = queue_of(stream);
+  Copy kernel;
+  kernel.program = std::make_shared<HostProgram>(std::move(program));
+  queue.copies.push_back(std::move(kernel));
+  return {++queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
+}
+
+void HostRuntime::give_up_programs(Stream stream) {
+  for (const Copy& each : queue_of(stream).copies) {
+    if (each.program) each.program->give_up();
+  }
+}
+
 bool HostRuntime::computed(Copy& kernel) {
   const auto now = std::chrono::steady_clock::now();
   if (!kernel.until) kernel.until = now + *kernel.computes;
@@ -165,6 +179,7 @@ void HostRuntime::advance(Queue& queue) {
   for (std::size_t room = kSlice; room > 0;) {
     Copy& copy = queue.copies.front();
     if (copy.computes && !computed(copy)) return;
+    if (copy.program && !copy.program->go_on()) return;
     room -= std::min(room, std::max(move_some(copy, room), kLeastOfSlice));
     if (copy.left > 0) return;
     if (copy.flag.word != nullptr) {

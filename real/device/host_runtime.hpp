@@ -5,10 +5,12 @@
 #include <chrono>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "real/device/device_runtime.hpp"
+#include "real/device/host_program.hpp"
 #include "real/system/shared_memory.hpp"
 
 namespace twinlink::real {
@@ -50,6 +52,9 @@ class HostRuntime final : public DeviceRuntime {
                        Engine engine) override;
   Event add(std::byte* to, const std::byte* from, Bytes size, Stream stream) override;
   Event compute(Seconds duration, Stream stream) override;
+  [[nodiscard]] Answer runs_programs() const override { return Answer::granted(); }
+  Event launch(DeviceProgram program, Stream stream) override;
+  void give_up_programs(Stream stream) override;
   bool ended(Event event) override;
   void synchronize(Stream stream) override;
   void copy_now(std::byte* to, const std::byte* from, Bytes size) override;
@@ -72,6 +77,7 @@ class HostRuntime final : public DeviceRuntime {
     Flag flag{};                                                   ///< no word: nothing to raise
     std::optional<std::chrono::nanoseconds> computes{};            ///< a kernel instead, which has not begun
     std::optional<std::chrono::steady_clock::time_point> until{};  ///< the same when it has
+    std::shared_ptr<HostProgram> program{};                        ///< or a program of thread blocks
   };
   struct Queue {
     std::deque<Copy> copies{};

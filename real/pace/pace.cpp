@@ -152,6 +152,9 @@ void Pace::apply(Neighbours& neighbours) const {
       rank.path.one_sided =
           Answer::refused("emulated devices have no adapter that writes into the memory of another node");
     }
+    if (rank.path.gpu_programs) {
+      rank.path.gpu_programs = Answer::refused("emulated devices keep no platform's pace in programs of thread blocks");
+    }
     // What this host refuses it cannot play.
     if (!rank.path.same_node || really_mapped) continue;
     rank.path.peer_access = rank.path.device_mapping = rank.path.one_sided = really_mapped;

@@ -1,6 +1,8 @@
 // RealRank's copies: whole views, blocks that lie apart, and one-sided puts with their signals.
 #include "real/rank/real_rank.hpp"
 
+#include <utility>
+
 namespace twinlink::real {
 namespace {
 
@@ -52,6 +54,50 @@ Op RealRank::start_add(View to, View from, Stream stream) {
   const Part source = memory_.part(from);
   if (target.allocation->owner || source.allocation->owner) throw UsageError("a GPU adds up its own memory only");
   return track_event(runtime_.add(target.data, source.data, source.length, stream), stream, target, source);
+}
+
+/// A FIFO lies in device memory, or in host memory that both ranks map.
+DeviceLink RealRank::device_link(const gpu::Link& link, std::vector<Part>& used) const {
+  const auto resolved = [&](const View& view, bool opened) {
+    if (view.buffer.id == 0) return static_cast<std::byte*>(nullptr);
+    const Part part = memory_.part(view);
+    if (opened != part.allocation->owner.has_value()) {
+      throw UsageError(opened ? "a launch fills FIFOs that were opened from a peer"
+                              : "peers fill FIFOs of the launching rank's own");
+    }
+    if (view.buffer.memory != Memory::device && view.buffer.memory != Memory::shared_pinned) {
+      throw UsageError("FIFOs lie in device memory or in shared pinned memory");
+    }
+    used.push_back(part);
+    return part.data;
+  };
+  return {resolved(link.mine, false),
+          resolved(link.theirs, true),
+          {link.sent.begin(), link.sent.end()},
+          {link.received.begin(), link.received.end()}};
+}
+
+Op RealRank::launch(const gpu::Work& work, Stream stream) {
+  require_stream(stream);
+  gpu::require_work(work);
+  DeviceProgram program{.program = work.program};
+  std::vector<Part> used;
+  for (const View* view : {&work.input, &work.output}) {
+    if (view->buffer.id == 0) continue;
+    const Part part = memory_.part(*view);
+    if (part.allocation->memory != Memory::device || part.allocation->owner) {
+      throw UsageError("a program reads and writes device memory of the launching rank's own");
+    }
+    (view == &work.input ? program.input : program.output) = part.data;
+    used.push_back(part);
+  }
+  for (const gpu::Link& link : work.links) program.links.push_back(device_link(link, used));
+  const Op op = track_event(runtime_.launch(std::move(program), stream), stream, {}, {});
+  Operation& operation = operations_[find(op)];
+  operation.kind = Kind::program;
+  for (const Part& part : used) ++part.allocation->in_use;
+  operation.others = std::move(used);
+  return op;
 }
 
 Op RealRank::compute(Seconds duration, Stream stream) {

@@ -128,7 +128,9 @@ void RealRank::end(Slot slot) {
 
 /// The operation is used up: its buffers are the caller's again.
 void RealRank::let_go(Slot slot) {
-  const Operation& operation = operations_[slot];
+  Operation& operation = operations_[slot];
+  for (const Part& other : operation.others) let_part_go(other);
+  operation.others.clear();
   let_part_go(operation.from);
   let_part_go(operation.to);
   states_[slot].used = false;
@@ -324,7 +326,8 @@ void RealRank::finish_message(Slot slot, const MPI_Status& status, int error) {
 void RealRank::abandon(Op op) {
   const Slot slot = find(op);
   const Operation& operation = operations_[slot];
-  if (!states_[slot].ended && operation.kind == Kind::copy) {
+  if (!states_[slot].ended && operation.kind == Kind::program) runtime_.give_up_programs(operation.stream);
+  if (!states_[slot].ended && (operation.kind == Kind::copy || operation.kind == Kind::program)) {
     // A copy waits for no peer: it ends soon, and then nobody writes its memory any more.
     runtime_.synchronize(operation.stream);
     poll_copies(static_cast<std::size_t>(operation.stream.index));

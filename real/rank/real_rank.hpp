@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "protocols/core/measured_rank.hpp"
+#include "protocols/gpu/work.hpp"
 #include "real/rank/control_messages.hpp"
 #include "real/rank/life_signs.hpp"
 #include "real/rank/neighbours.hpp"
@@ -54,6 +55,7 @@ class RealRank final : public MeasuredRank {
 
   Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
+  Op launch(const gpu::Work& work, Stream stream) override;
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
   Op send(RankId peer, Tag tag, View from) override;
   Op send_synchronously(RankId peer, Tag tag, View from) override;
@@ -71,6 +73,7 @@ class RealRank final : public MeasuredRank {
  private:
   enum class Kind {
     copy,
+    program,
     host_work,
     signal,
     send,
@@ -93,6 +96,7 @@ class RealRank final : public MeasuredRank {
     Kind kind = Kind::copy;
     Part from{};
     Part to{};
+    std::vector<Part> others{};  ///< that a program uses
     Event event{};
     Stream stream{};
     ControlMessage* into = nullptr;
@@ -129,6 +133,7 @@ class RealRank final : public MeasuredRank {
   Op send_by(decltype(MPI_Isend)* call, const char* name, RankId peer, Tag tag, View from);
   Op track_event(Event event, Stream stream, const Part& target, const Part& source);
   Op track_copy(Event event, Stream stream, const Part& target, const Part& source);
+  [[nodiscard]] DeviceLink device_link(const gpu::Link& link, std::vector<Part>& used) const;
   [[nodiscard]] const Neighbour& neighbour(RankId rank) const;
   /// The peer and the tag of a message, checked.
   void require_address(RankId peer, Tag tag) const;

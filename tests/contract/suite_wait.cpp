@@ -8,7 +8,7 @@ namespace {
 
 constexpr Seconds kShortly{0.02};
 /// A wait that nobody ends may come back this much later than asked: real machines are busy.
-constexpr Seconds kSlack{5};
+constexpr Seconds kWaitSlack{5};
 
 /// Three copies that have all ended, though only the last one was waited for: they share a stream.
 struct ThreeCopies {
@@ -111,7 +111,7 @@ TEST(Wait, ReturnsNothingOnceTheDeadlineHasPassed) {
     const Seconds deadline = rank.now() + kShortly;
     EXPECT_FALSE(rank.wait_any({&receiving, 1}, deadline));
     EXPECT_GE(rank.now(), deadline);
-    EXPECT_LT(rank.now(), deadline + kSlack);
+    EXPECT_LT(rank.now(), deadline + kWaitSlack);
     // The operation is still in flight: it ends when the peer speaks.
     meet(rank, peer);
     const Op sending = rank.send_control(peer, tag(0), ControlMessage(4));
@@ -125,7 +125,7 @@ TEST(Wait, ADeadlineInThePastOnlyLooks) {
     const ThreeCopies copies(rank);
     const Seconds before = rank.now();
     const auto done = rank.wait_any({&copies.a, 1}, Seconds{0});
-    EXPECT_LT(rank.now(), before + kSlack);
+    EXPECT_LT(rank.now(), before + kWaitSlack);
     if (!done) finish(rank, copies.a);
     finish(rank, copies.b);
   });
@@ -137,7 +137,7 @@ TEST(Wait, ADeadlineInThePastDoesNotEndWhatIsInFlight) {
     const Op receiving = rank.recv_control(peer, tag(0), received);
     const Seconds before = rank.now();
     for (int i = 0; i < 10; ++i) EXPECT_FALSE(rank.wait_any({&receiving, 1}, Seconds{0}));
-    EXPECT_LT(rank.now(), before + kSlack);
+    EXPECT_LT(rank.now(), before + kWaitSlack);
     meet(rank, peer);
     finish_all(rank, {rank.send_control(peer, tag(0), ControlMessage(3)), receiving});
     EXPECT_EQ(received.as<int>(), 3);

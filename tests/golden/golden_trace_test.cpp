@@ -35,6 +35,11 @@ struct Stage {
 
 Stage stage_of(const Protocol& protocol) {
   Stage stage;
+  if (protocol.name() == "nccl") {
+    stage.platform = "hgx-h100.yaml";
+    stage.places = {Place{.node = 0, .gpu = 0}, Place{.node = 0, .gpu = 1}};
+    stage.settings.options = {{"proto", "simple"}, {"channels", "1"}};
+  }
   if (protocol.name() == "gpudirect-v3") {
     stage.platform = "keeneland-kfs-rdma.yaml";
     stage.places = {Place{.node = 0, .gpu = 0}, Place{.node = 1, .gpu = 0}};

@@ -67,12 +67,14 @@ const std::vector<Part>& parts() {
   static const std::vector<Part> all{
       {"core", "protocols/core/", {}, core},
       {"measured rank", "protocols/core/measured_rank", {"core"}, core},  // what protocols do not see
+      {"gpu", "protocols/gpu/", {"core"}, core},
       {"parts", "protocols/parts/", {"core"}, core},
       {"layout", "protocols/layout/", {"core"}, core},
-      {"trace", "protocols/trace/", {"core", "measured rank"}, core},
+      {"trace", "protocols/trace/", {"core", "measured rank", "gpu"}, core},
       {"cuda_ipc", "protocols/cuda_ipc/", {"core", "parts"}, core},
       {"gpudirect_v2", "protocols/gpudirect_v2/", {"core", "parts"}, core},
-      {"protocols", "protocols/", {"core", "parts", "cuda_ipc", "gpudirect_v2"}, core},
+      {"nccl", "protocols/nccl/", {"core", "gpu", "parts"}, core},
+      {"protocols", "protocols/", {"core", "parts", "cuda_ipc", "gpudirect_v2", "nccl"}, core},
       {"fibers", "protocols/fibers/", {}, stacks},
       {"workloads", "protocols/workloads/", {"core", "measured rank", "fibers", "trace"}, stacks},
       {"goal", "protocols/workloads/goal/", {"core", "trace", "workloads"}, stacks},

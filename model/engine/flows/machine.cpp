@@ -369,6 +369,32 @@ std::vector<FlowRoute> Machine::copy(int node, End from, End to, bool cached) {
   return routes;
 }
 
+std::vector<FlowRoute> Machine::block(int node, End from, End to, std::optional<Rate> rate) {
+  SharedLink* kernel = nullptr;
+  if (topology_.has_copy_cost(from, to)) {
+    const CopyCost cost = topology_.copy_cost(from, to);
+    if (cost.rate && cost.kind && cost.gpu) {
+      SharedLink*& shared = kernels_[{topology_.copy_of(node), *cost.gpu, *cost.kind}];
+      if (shared == nullptr) shared = &network_.add_link(*cost.rate);
+      kernel = shared;
+    }
+  }
+  std::vector<FlowRoute> routes;
+  const bool gpus = from.location.kind == Location::Kind::gpu && to.location.kind == Location::Kind::gpu;
+  for (const Strand& strand : topology_.strands(from.location, to.location)) {
+    LinkSlots slots;
+    add_route(slots, topology_.name(strand.from), topology_.copy_route(strand.from, strand.to),
+              from.own ? Reach::device_writes : Reach::device_reads, gpus);
+    add_copy_memories(slots, {strand.from, from.memory}, {strand.to, to.memory}, false);
+    tidy(slots, rates_);
+    if (slots.empty() && kernel == nullptr) slots.push_back(no_link_);
+    routes.push_back({.limit = part_of(rate, strand.share), .share = strand.share});
+    append(routes.back(), node, slots);
+    if (kernel != nullptr) routes.back().links.push_back(kernel);
+  }
+  return routes;
+}
+
 std::vector<FlowRoute> Machine::message(int node, Location from, Location to, std::span<const RankId> copying) {
   std::vector<FlowRoute> routes;
   for (const Strand& strand : topology_.strands(from, to)) {

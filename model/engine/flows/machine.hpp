@@ -55,6 +55,9 @@ class Machine {
   /// `cached`: the caches hold most of them,
   /// where the platform says what these hold, so that they do not cross the DRAM.
   [[nodiscard]] std::vector<FlowRoute> copy(int node, End from, End to, bool cached);
+  /// What a thread block of a program loads and stores, at no more than `rate`. All blocks of a GPU share what the
+  /// platform says that one of its kernels reaches.
+  [[nodiscard]] std::vector<FlowRoute> block(int node, End from, End to, std::optional<Rate> rate);
   /// A message within a node, from host memory to host memory. It takes its share of the CPU of each of `copying`.
   [[nodiscard]] std::vector<FlowRoute> message(int node, Location from, Location to, std::span<const RankId> copying);
   /// A message in equal parts through `adapters`: between two nodes, or in loopback within one.
@@ -125,7 +128,8 @@ class Machine {
   std::size_t first_engine_ = 0;
   std::size_t no_link_ = 0;
   std::unordered_map<int, NodeLinks> nodes_;
-  std::unordered_map<std::uint64_t, SharedLink*> between_switches_;  ///< those in use so far
+  std::unordered_map<std::uint64_t, SharedLink*> between_switches_;        ///< those in use so far
+  std::map<std::tuple<int, std::size_t, CopyKind>, SharedLink*> kernels_;  ///< what all blocks of a GPU reach
   std::vector<SharedLink*> cpus_;  ///< by rank: what it copies of messages; null: not in use so far
   std::map<std::tuple<End, End, bool>, CopySlots> copy_slots_;  ///< worked out when first asked for, like those below
   std::map<std::pair<Location, Location>, LinkSlots> message_slots_;

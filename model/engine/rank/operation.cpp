@@ -13,11 +13,13 @@ void Operation::flow_has_ended() {
 void Operation::hold() const {
   from.hold();
   to.hold();
+  for (const Part& other : others) other.hold();
 }
 
 void Operation::let_go() const {
   from.let_go();
   to.let_go();
+  for (const Part& other : others) other.let_go();
 }
 
 Content Operation::content_of(const Block& block) const {

@@ -18,6 +18,7 @@
 
 namespace twinlink::model {
 
+class SimProgram;
 class Transport;
 struct Operation;
 using OperationPtr = std::shared_ptr<Operation>;
@@ -66,11 +67,13 @@ struct Operation final : FlowListener, Happening, std::enable_shared_from_this<O
   // Which bytes.
   Part from{};
   Part to{};
-  Bytes size{};                      ///< what flows
-  std::vector<Block> blocks{};       ///< of a copy of blocks
-  bool adds = false;                 ///< a copy that adds to what is there
-  Content snapshot{Bytes{}};         ///< of `from`, when the operation began to read it
-  std::vector<Content> snapshots{};  ///< the same of each block, if there are blocks
+  Bytes size{};                           ///< what flows
+  std::vector<Block> blocks{};            ///< of a copy of blocks
+  std::shared_ptr<SimProgram> program{};  ///< instead of bytes
+  std::vector<Part> others{};             ///< what it uses beside `from` and `to`
+  bool adds = false;                      ///< a copy that adds to what is there
+  Content snapshot{Bytes{}};              ///< of `from`, when the operation began to read it
+  std::vector<Content> snapshots{};       ///< the same of each block, if there are blocks
 
   // Copies and puts.
   Engine engine = Engine::dma;

@@ -234,14 +234,18 @@ Op SimRank::start_add(View to, View from, Stream stream) {
   return run_copy(operation);
 }
 
+OperationPtr SimRank::make_kernel(Stream stream) {
+  if (nothing_.id == 0) {
+    nothing_ = memory_.allocate(Memory::device, Bytes{}, {place(id_).node, {Location::Kind::gpu, world_.gpu_of(id_)}});
+  }
+  return make_copy(View(nothing_), View(nothing_), stream, Engine::kernel);
+}
+
 /// A kernel that copies nothing, and takes as long as it computes.
 Op SimRank::compute(Seconds duration, Stream stream) {
   require_compute(duration, stream);
   if (stream == kOnHost) return compute_on_host(duration);
-  if (nothing_.id == 0) {
-    nothing_ = memory_.allocate(Memory::device, Bytes{}, {place(id_).node, {Location::Kind::gpu, world_.gpu_of(id_)}});
-  }
-  const OperationPtr operation = make_copy(View(nothing_), View(nothing_), stream, Engine::kernel);
+  const OperationPtr operation = make_kernel(stream);
   operation->report.verb = "compute";
   operation->unhidden = duration;
   return run_copy(operation);
@@ -554,6 +558,7 @@ void SimRank::abandon(Op op) {
   if (operation->state == Operation::State::ended) return;
   operation->abandoned = true;
   operation->let_go();
+  if (operation->program) operation->program->give_up();
   // Nobody waits any more for what has not begun to come. A send stays: the peer may have been told of it.
   mailbox_.withdraw(operation);
 }

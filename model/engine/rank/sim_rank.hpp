@@ -64,6 +64,7 @@ class SimRank final : public MeasuredRank {
 
   Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
+  Op launch(const gpu::Work& work, Stream stream) override;
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
   Op send(RankId to, Tag tag, View from) override;
   Op send_synchronously(RankId to, Tag tag, View from) override;
@@ -92,6 +93,9 @@ class SimRank final : public MeasuredRank {
   OperationPtr make_copy(View to, View from, Stream stream, Engine engine);
   void get_under_way(const OperationPtr& operation, Seconds latency);
   Op run_copy(const OperationPtr& operation);
+  OperationPtr make_kernel(Stream stream);
+  [[nodiscard]] Part program_memory(const View& view, bool opened) const;
+  [[nodiscard]] SimProgram::Link program_link(const gpu::Link& link, Rate rate);
   Op compute_on_host(Seconds duration);
   [[nodiscard]] Seconds time_to_meet();
 

@@ -19,6 +19,7 @@
 #include "model/engine/memory/sim_memory.hpp"
 #include "model/engine/rank/cpu.hpp"
 #include "model/engine/rank/operation.hpp"
+#include "model/engine/rank/sim_program.hpp"
 #include "protocols/trace/op_report.hpp"
 
 namespace twinlink::model {
@@ -43,6 +44,7 @@ class SimWorld {
   EventLoop& loop;
   const OpObserver observer;  ///< may be empty
   JobMemory memory{};
+  ProgramWorld programs{};
   /// By number. All ranks are in this process: a message to a peer is an entry in the peer's own tables.
   std::vector<SimRank*> ranks;
   Meeting meeting{};

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "model/engine/rank/sim_program.hpp"
+
 namespace twinlink::model {
 
 void Transport::start(const OperationPtr& operation, Seconds until) {
@@ -47,6 +49,10 @@ void Transport::start_flow(const OperationPtr& operation) {
   operation->state = Operation::State::flowing;
   operation->flow_began = world_.now();
   if (operation->is_copy()) operation->take_snapshot();
+  if (operation->program) {
+    // The operation outlives its end, which its program tells.
+    return operation->program->begin([this, operation = operation.get()] { arrive(operation->shared_from_this()); });
+  }
   if (routes_.are_cut(*operation)) return fail(operation);
   if (operation->size == Bytes{}) return arrive(operation);
   operation->flowing = routes_.bytes_of(*operation);

@@ -38,9 +38,11 @@ Shape shape_for(const Rank& rank, const WorkloadPlan& plan) {
 /// What the plan may run: the one that the user chose, or all that the shape allows.
 std::vector<const Algorithm*> candidates(const WorkloadPlan& plan, const Shape& shape) {
   if (plan.algorithms.size() == 1) return plan.algorithms;
+  const bool by_itself =
+      plan.ways.within->does_collectives() && std::ranges::any_of(plan.workload->algorithms, &Algorithm::together);
   std::vector<const Algorithm*> all;
   for (const Algorithm& algorithm : plan.workload->algorithms) {
-    if (algorithm.refuses(shape).empty()) all.push_back(&algorithm);
+    if (algorithm.together == by_itself && algorithm.refuses(shape).empty()) all.push_back(&algorithm);
   }
   if (all.empty()) {
     throw UsageError(fmt::format("{}: {}", plan.workload->name, plan.workload->algorithms.front().refuses(shape)));
@@ -54,13 +56,34 @@ Schedule schedule_of(const WorkloadPlan& plan, const Algorithm& algorithm, const
   return algorithm.schedule(shape, rank, elements);
 }
 
+bool is_together(const Schedule& schedule) {
+  return std::ranges::any_of(schedule.steps, [](const workloads::Step& step) { return step.together.has_value(); });
+}
+
 std::string refused(const WorkloadPlan& plan, const Rank& rank, const Schedule& schedule) {
-  return workloads::refusal(rank, plan.ways, workloads::peers_of(schedule));
+  std::set<RankId> peers = workloads::peers_of(schedule);
+  if (is_together(schedule)) {
+    for (int r = 0; r < rank.ranks(); ++r) {
+      if (r != rank.id().value) peers.insert(RankId{r});
+    }
+  }
+  return workloads::refusal(rank, plan.ways, peers);
 }
 
 void require_pairs(const Rank& rank, const WorkloadPlan& plan, const Schedule& schedule) {
   const std::string why = refused(plan, rank, schedule);
   if (!why.empty()) throw UsageError(why);
+}
+
+/// A collective by the protocol itself is by one protocol.
+void require_together(const WorkloadPlan& plan, const Algorithm& algorithm) {
+  if (!algorithm.together) return;
+  for (const Protocol* protocol : {plan.ways.within, plan.ways.between}) {
+    if (protocol->does_collectives() && protocol == plan.ways.within) continue;
+    throw UsageError(fmt::format("{}, {}: {} does no collectives by itself{}", plan.workload->name, algorithm.name,
+                                 protocol->name(),
+                                 protocol == plan.ways.within ? "" : " together with another protocol"));
+  }
 }
 
 /// What is added up is on GPUs.
@@ -86,7 +109,10 @@ class WorkloadRun {
   WorkloadSeries run() {
     WorkloadSeries series;
     if (self_ == 0) series = heading_of(rank_, plan_);
-    if (!plan_.company.meet || plan_.algorithms.size() != 1) learn_the_costs();
+    const auto all_candidates = candidates(plan_, shape_);
+    // Of messages; what a protocol does by itself is not made of them, and nothing is predicted.
+    const bool of_messages = !std::ranges::all_of(all_candidates, &Algorithm::together);
+    if (of_messages && (!plan_.company.meet || plan_.algorithms.size() != 1)) learn_the_costs();
     std::vector<Candidate> all;
     for (const Bytes size : plan_.sizes) add_candidates(all, size);
     open(all);
@@ -99,7 +125,7 @@ class WorkloadRun {
       next = last;
       WorkloadPoint point = measure_point(*candidate.algorithm, candidate.schedule, candidate.size);
       point.predicted_us = candidate.predicted_us;
-      point.why = candidate.why;
+      point.why = candidate.algorithm->together ? way_of(candidate.schedule) : candidate.why;
       if (self_ != 0) continue;
       if (plan_.on_point) plan_.on_point(point);
       series.points.push_back(std::move(point));
@@ -127,6 +153,7 @@ class WorkloadRun {
     return bench::schedule_of(plan_, algorithm, shape_, self_, size);
   }
   [[nodiscard]] double predicted(const Algorithm& algorithm, Bytes size) const {
+    if (algorithm.together) return 0;
     const auto time_of = [&](std::uint64_t elements) { return predicted_us(algorithm, shape_, elements, costs_); };
     if (!plan_.training) return time_of(elements_of(size));
     return training_time(*plan_.training, elements_of(size),
@@ -222,7 +249,7 @@ class WorkloadRun {
     }
     int worth = (1 << of_size.size()) - 1;
     std::string why;
-    if (plan_.algorithms.empty()) {
+    if (plan_.algorithms.empty() && !of_size.front().algorithm->together) {
       worth = told_by_first(self_ == 0 ? worth_a_try(of_size) : 0);
       std::vector<const Candidate*> sorted;
       for (const Candidate& each : of_size) sorted.push_back(&each);
@@ -340,6 +367,12 @@ class WorkloadRun {
     return part;
   }
 
+  /// Of a collective that the protocol does by itself.
+  std::string way_of(const Schedule& schedule) {
+    const workloads::Together& together = *schedule.steps.front().together;
+    return connections_->together().path_taken(together.what, buffers_->view(together.data));
+  }
+
   /// On rank 0.
   Times gather_times(const std::vector<double>& mine, std::size_t steps) {
     Times times;
@@ -381,6 +414,7 @@ void require_schedules(const Rank& rank, const WorkloadPlan& plan) {
     if (group.size() > 1) require_pairs(rank, plan, around(group, 1));
   }
   for (const Algorithm* algorithm : candidates(plan, shape)) {
+    require_together(plan, *algorithm);
     // Whom a rank has messages with, and whether it adds up, is the same at every size.
     const Schedule schedule = schedule_of(plan, *algorithm, shape, self, plan.sizes.front());
     require_pairs(rank, plan, schedule);

@@ -289,11 +289,12 @@ std::string off_prediction(const WorkloadPoint& p) {
 
 void print_row(const WorkloadPoint& p, std::ostream& out) {
   std::string remarks = off_prediction(p);
+  const std::string predicted = p.predicted_us > 0 ? fmt::format("{:.2f}", p.predicted_us) : "-";
   if (!remarks.empty() && !p.why.empty()) remarks += "; ";
   remarks += p.why;
-  out << fmt::format("{:>12} {:<17} {:>5} {:>12.2f} {:>12.2f} {:>8} {:>12.2f} {:>11.2f} {:>11.2f}{}\n", p.size.count(),
-                     p.algorithm, p.steps, p.time_us.median, p.fastest_us, p.slowest_rank, p.predicted_us,
-                     p.algorithm_MBps, p.bus_MBps, remarks.empty() ? "" : "  # " + remarks);
+  out << fmt::format("{:>12} {:<17} {:>5} {:>12.2f} {:>12.2f} {:>8} {:>12} {:>11.2f} {:>11.2f}{}\n", p.size.count(),
+                     p.algorithm, p.steps, p.time_us.median, p.fastest_us, p.slowest_rank, predicted, p.algorithm_MBps,
+                     p.bus_MBps, remarks.empty() ? "" : "  # " + remarks);
   if (!p.ranks.empty()) print_parts(p.ranks, out);
   if (p.training) {
     out << fmt::format(

@@ -157,7 +157,11 @@ const Extent* CudaRuntime::upload(std::span<const Block> blocks, std::size_t str
   std::vector<Extent> extents;
   extents.reserve(blocks.size());
   for (const Block& b : blocks) extents.push_back({b.to.count(), b.from.count(), b.length.count()});
-  const std::size_t size = extents.size() * sizeof(Extent);
+  return static_cast<const Extent*>(upload_bytes(std::as_bytes(std::span(extents)), stream));
+}
+
+const void* CudaRuntime::upload_bytes(std::span<const std::byte> bytes, std::size_t stream) {
+  const std::size_t size = bytes.size();
   ListRoom& room = lists_[stream];
   if (room.size < size) {
     check_cuda(cudaStreamSynchronize(streams_[stream]), "cudaStreamSynchronize");
@@ -167,9 +171,9 @@ const Extent* CudaRuntime::upload(std::span<const Block> blocks, std::size_t str
     room.size = size;
   }
   // From pageable memory: the list is read before this returns.
-  check_cuda(cudaMemcpyAsync(room.memory, extents.data(), size, cudaMemcpyHostToDevice, streams_[stream]),
+  check_cuda(cudaMemcpyAsync(room.memory, bytes.data(), size, cudaMemcpyHostToDevice, streams_[stream]),
              "cudaMemcpyAsync");
-  return static_cast<const Extent*>(room.memory);
+  return room.memory;
 }
 
 std::uint64_t* CudaRuntime::on_device(std::uint64_t* word) const {

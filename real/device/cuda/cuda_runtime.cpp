@@ -56,9 +56,11 @@ CudaRuntime::CudaRuntime(int local_rank, std::span<const DeviceChoice> gpus) {
   }
   check_cuda(cudaStreamCreateWithFlags(&apart_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
   raised_ = MappedArray<Raised>(kStreams);
+  given_up_ = MappedArray<Raised>(kStreams);
 }
 
 CudaRuntime::~CudaRuntime() {
+  for (int stream = 0; stream < kStreams; ++stream) give_up_programs(Stream{stream});
   resident_.reset();  // before the rest, which waits for all of the device's work
   // A device in error would only repeat its error here.
   for (const auto& [memory, device] : opened_) {

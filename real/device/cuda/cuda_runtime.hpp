@@ -47,6 +47,9 @@ class CudaRuntime final : public DeviceRuntime {
                        Engine engine) override;
   Event add(std::byte* to, const std::byte* from, Bytes size, Stream stream) override;
   Event compute(Seconds duration, Stream stream) override;
+  [[nodiscard]] Answer runs_programs() const override { return Answer::granted(); }
+  Event launch(DeviceProgram program, Stream stream) override;
+  void give_up_programs(Stream stream) override;
   bool ended(Event event) override;
   void forget(Event event) override;
   void synchronize(Stream stream) override;
@@ -78,6 +81,8 @@ class CudaRuntime final : public DeviceRuntime {
   Event mark(Stream stream);
   [[nodiscard]] std::uint64_t* on_device(std::uint64_t* word) const;
   const Extent* upload(std::span<const Block> blocks, std::size_t stream);
+  /// Into device memory that is the stream's, behind what it does before.
+  const void* upload_bytes(std::span<const std::byte> bytes, std::size_t stream);
 
   /// CUDA's queue for the stream, behind what the resident kernel has still to do for it.
   cudaStream_t queue_of(Stream stream);
@@ -104,6 +109,9 @@ class CudaRuntime final : public DeviceRuntime {
   };
   MappedArray<Raised> raised_;
   std::array<std::uint64_t, kStreams> raises_{};
+  /// By stream: the last program that is given up, and how many were started.
+  MappedArray<Raised> given_up_;
+  std::array<std::uint64_t, kStreams> programs_{};
   KernelCounts counts_;
   std::array<std::size_t, kStreams> marked_{};  ///< by stream: events that nobody has found ended
   struct Mark {

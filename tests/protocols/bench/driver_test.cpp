@@ -6,6 +6,7 @@
 #include "protocols/trace/decorated_rank.hpp"
 #include "tests/protocols/bench/slow_at_first.hpp"
 #include "tests/support/fake_rank.hpp"
+#include "tests/support/test_name.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -185,7 +186,7 @@ TEST(Driver, LeavesOtherRanksAlone) {
 }
 
 TEST(Driver, EveryProtocolPassesItsChecksInEveryPattern) {
-  for (const Protocol* protocol : all_protocols()) {
+  for (const Protocol* protocol : protocols_without_programs()) {
     for (const Pattern pattern : {Pattern::pingpong, Pattern::bandwidth, Pattern::bidirectional}) {
       EXPECT_NO_THROW(run({}, protocol->name(), small_plan(pattern, {1_B, 100_B, 64_KiB}))) << protocol->name();
     }
@@ -193,7 +194,7 @@ TEST(Driver, EveryProtocolPassesItsChecksInEveryPattern) {
 }
 
 TEST(Driver, ReleasesAllThatItAllocated) {
-  for (const Protocol* protocol : all_protocols()) {
+  for (const Protocol* protocol : protocols_without_programs()) {
     run_fake_world({}, [&](MeasuredRank& rank) {
       measure(rank, *protocol, small_plan(Pattern::bidirectional, {1_KiB}));
       EXPECT_EQ(dynamic_cast<FakeRank&>(rank).live_buffers(), 0U) << protocol->name();

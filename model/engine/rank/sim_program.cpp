@@ -1,0 +1,281 @@
+#include "model/engine/rank/sim_program.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "model/engine/rank/sim_world.hpp"
+#include "protocols/fibers/fiber.hpp"
+#include "protocols/gpu/run.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using gpu::LineFormat;
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t kStack = std::size_t{512} << 10U;
+#else
+constexpr std::size_t kStack = std::size_t{64} << 10U;
+#endif
+
+std::vector<std::byte> take_stack(ProgramWorld& world) {
+  if (world.free_stacks.empty()) return std::vector<std::byte>(kStack);
+  std::vector<std::byte> stack = std::move(world.free_stacks.back());
+  world.free_stacks.pop_back();
+  return stack;
+}
+
+}  // namespace
+
+/// The Block of protocols/gpu/primitives.hpp.
+class SimBlock final : public FlowListener, public Happening, public std::enable_shared_from_this<SimBlock> {
+ public:
+  SimBlock(SimProgram& program, std::int32_t number)
+      : host_(program),
+        p_(program.program_),
+        channel_(number % p_.channels),
+        role_(number / p_.channels),
+        stack_(take_stack(program.world_.programs)),
+        fiber_(stack_) {}
+  ~SimBlock() override { host_.world_.programs.free_stacks.push_back(std::move(stack_)); }
+
+  void begin() {
+    fiber_.begin([](void* block) { static_cast<SimBlock*>(block)->run(); }, this);
+    go_on();
+  }
+  /// Whatever it waits for.
+  void give_up() {
+    if (fiber_.ended()) return;
+    for (const FlowId& flow : flows_) host_.world_.loop.network().drop(flow);
+    flowing_ = 0;
+    go_on();
+  }
+  void happen() override {
+    if (!sleeps_ || fiber_.ended()) return;
+    go_on();
+  }
+  void flow_has_ended() override {
+    if (--flowing_ == 0) go_on();
+  }
+  void wake_at(Seconds when) { host_.agenda_.add(when, shared_from_this()); }
+
+  // ---- for programs
+  // ---------------------------------------------------------------------------------------------------
+
+  [[nodiscard]] std::int32_t channel() const { return channel_; }
+  [[nodiscard]] std::int32_t role() const { return role_; }
+  [[nodiscard]] std::uint64_t sent(std::int32_t link) const { return of(link).sent[index()]; }
+  [[nodiscard]] std::uint64_t received(std::int32_t link) const { return of(link).received[index()]; }
+
+  bool await_credit(std::int32_t link, std::uint64_t step) {
+    return step < p_.slots || await(mine(link).credit, step + 1 - p_.slots, of(link).way_in);
+  }
+  bool await_slot(std::int32_t link, std::uint64_t step) { return await(mine(link).filled, step + 1, of(link).way_in); }
+  bool barrier(bool good) { return good; }
+  void fence() {}
+  void signal(std::int32_t link, std::uint64_t tail) {
+    // The fence has waited for the answers of the stores, and then the counter takes the way.
+    theirs(link).filled.raise(now() + host_.costs_.simple.value + of(link).way_out * 3, tail);
+  }
+  void give_credit(std::int32_t link, std::uint64_t credit) {
+    theirs(link).credit.raise(now() + host_.costs_.ll.value + of(link).way_out, credit);
+  }
+  void clear(std::int32_t /*link*/) {
+    const std::uint64_t room = p_.format == LineFormat::simple ? gpu::kSlotsAt : gpu::fifo_room(p_);
+    start(host_.parts_.own, room / 2);
+    static_cast<void>(await_flows());
+  }
+
+  bool move(const gpu::Move& move) {
+    const bool lines = p_.format != LineFormat::simple;
+    const bool receives = move.from != gpu::kNoLink;
+    const bool sends = move.into != gpu::kNoLink;
+    if (receives && lines && !await(mine(move.from).begun, move.from_step + 1, of(move.from).way_in)) return false;
+    start_flows(move);
+    if (sends && lines) theirs(move.into).begun.raise(now() + until_seen(move.into), move.into_step + 1);
+    if (!await_flows()) return false;
+    if (receives && lines && !await(mine(move.from).filled, move.from_step + 1, of(move.from).way_in)) return false;
+    write(move);
+    if (sends && lines) theirs(move.into).filled.raise(now() + until_seen(move.into), move.into_step + 1);
+    return true;
+  }
+
+ private:
+  void run() {
+    try {
+      if (!host_.given_up_) static_cast<void>(gpu::run(*this, p_));
+    } catch (...) {
+      host_.world_.loop.abort();
+    }
+  }
+  void go_on() {
+    const std::shared_ptr<SimBlock> alive = shared_from_this();
+    sleeps_ = false;
+    fiber_.go_on();
+    if (fiber_.ended()) host_.block_ended();
+  }
+  /// False: given up.
+  bool pause() {
+    if (!host_.given_up_) fiber_.pause();
+    return !host_.given_up_;
+  }
+
+  [[nodiscard]] Seconds now() const { return host_.world_.now(); }
+  [[nodiscard]] std::size_t index() const { return static_cast<std::size_t>(channel_); }
+  [[nodiscard]] const SimProgram::Link& of(std::int32_t link) const {
+    return host_.parts_.links[static_cast<std::size_t>(link)];
+  }
+  [[nodiscard]] std::uint64_t fifo_at(const Part& part) const {
+    return part.offset.count() + index() * gpu::fifo_room(p_);
+  }
+  [[nodiscard]] SimFifo& fifo(const Part& part) const {
+    return host_.world_.programs.fifos[{part.allocation->serial, fifo_at(part)}];
+  }
+  [[nodiscard]] SimFifo& mine(std::int32_t link) const { return fifo(of(link).mine); }
+  [[nodiscard]] SimFifo& theirs(std::int32_t link) const { return fifo(of(link).theirs); }
+  [[nodiscard]] Bytes slot_at(const Part& part, std::uint64_t step) const {
+    return Bytes{fifo_at(part) + gpu::kSlotsAt + step % p_.slots * gpu::slot_room(p_)};
+  }
+
+  /// From a line's store until the peer's block has it, which may read it over a way of its own.
+  [[nodiscard]] Seconds until_seen(std::int32_t link) const {
+    return (p_.format == LineFormat::ll ? host_.costs_.ll.value : host_.costs_.ll128.value) + of(link).way_out;
+  }
+
+  bool await(RaisedNumber& number, std::uint64_t least, Seconds reading) {
+    for (;;) {
+      const Seconds when = number.when(least, now());
+      if (reached(when + reading, now())) return !host_.given_up_;
+      if (when == kNever) {
+        number.await(this, least);
+      } else {
+        wake_at(when + reading);
+      }
+      sleeps_ = true;
+      const bool good = pause();
+      number.await(nullptr, 0);
+      if (!good) return false;
+    }
+  }
+
+  /// `bytes` over all ways side by side, at no more than a block moves where `limited`.
+  void start(const std::vector<FlowRoute>& routes, std::uint64_t bytes) {
+    if (bytes == 0) return;
+    for (const FlowRoute& route : routes) {
+      const auto part = static_cast<std::uint64_t>(static_cast<double>(bytes) * route.share);
+      ++flowing_;
+      flows_.push_back(host_.world_.loop.network().start(route, Bytes{std::max<std::uint64_t>(part, 1)}, *this));
+    }
+  }
+  void start_flows(const gpu::Move& move) {
+    const std::uint64_t stored = gpu::stored(p_.format, move.bytes);
+    std::uint64_t own = 0;  // bytes that the GPU's memory gives or takes; a copy within it is worth twice its bytes
+    if (move.into != gpu::kNoLink) start(of(move.into).out, stored);
+    if (move.from != gpu::kNoLink) {
+      if (of(move.from).in.empty()) own += stored;
+      start(of(move.from).in, stored);
+    }
+    if (move.in != gpu::Region::none) own += move.bytes;
+    if (move.out != gpu::Region::none) own += move.bytes;
+    start(host_.parts_.own, (own + 1) / 2);
+  }
+  bool await_flows() {
+    while (flowing_ > 0) {
+      if (!pause()) return false;
+    }
+    flows_.clear();
+    return !host_.given_up_;
+  }
+
+  [[nodiscard]] const Part& region(gpu::Region region) const {
+    return region == gpu::Region::input ? host_.parts_.input : host_.parts_.output;
+  }
+  [[nodiscard]] Content own_content(const gpu::Move& move) const {
+    const Part& part = region(move.in);
+    return part.allocation->content.slice(part.offset + Bytes{move.in_at}, Bytes{move.bytes});
+  }
+  void write(const gpu::Move& move) const {
+    if (move.bytes == 0) return;
+    Content value{Bytes{move.bytes}};
+    if (move.from == gpu::kNoLink) {
+      value = own_content(move);
+    } else {
+      const Part& fifo = of(move.from).mine;
+      value = fifo.allocation->content.slice(slot_at(fifo, move.from_step), Bytes{move.bytes});
+      if (move.in != gpu::Region::none) value.add(own_content(move));
+    }
+    if (move.out != gpu::Region::none) {
+      const Part& part = region(move.out);
+      part.allocation->content.write(part.offset + Bytes{move.out_at}, value);
+    }
+    if (move.into != gpu::kNoLink) {
+      const Part& fifo = of(move.into).theirs;
+      fifo.allocation->content.write(slot_at(fifo, move.into_step), value);
+    }
+  }
+
+  SimProgram& host_;
+  const gpu::Program& p_;
+  std::int32_t channel_;
+  std::int32_t role_;
+  std::vector<std::byte> stack_;
+  Fiber fiber_;
+  bool sleeps_ = false;  ///< until it is woken
+  std::size_t flowing_ = 0;
+  std::vector<FlowId> flows_;
+};
+
+// ---- numbers --------------------------------------------------------------------------------------------------------
+
+void RaisedNumber::raise(Seconds seen_at, std::uint64_t value) {
+  raised_.emplace_back(seen_at, value);
+  if (waiter_ == nullptr || value < awaited_) return;
+  waiter_->wake_at(seen_at);
+  waiter_ = nullptr;
+}
+
+Seconds RaisedNumber::when(std::uint64_t least, Seconds now) {
+  if (seen_ >= least) return Seconds{};
+  while (!raised_.empty() && raised_.front().second < least) raised_.pop_front();
+  if (raised_.empty()) return kNever;
+  if (reached(raised_.front().first, now)) seen_ = raised_.front().second;
+  return raised_.front().first;
+}
+
+void RaisedNumber::await(SimBlock* waiter, std::uint64_t least) {
+  waiter_ = waiter;
+  awaited_ = least;
+}
+
+// ---- programs -------------------------------------------------------------------------------------------------------
+
+SimProgram::SimProgram(SimWorld& world, Agenda& agenda, const gpu::Program& program, Parts parts,
+                       const BlockCosts& costs)
+    : world_(world), agenda_(agenda), program_(program), parts_(std::move(parts)), costs_(costs) {}
+
+SimProgram::~SimProgram() = default;
+
+void SimProgram::begin(std::function<void()> ended) {
+  ended_ = std::move(ended);
+  begun_ = true;
+  // One more than there are blocks, so that the last one ends behind this.
+  running_ = gpu::number(gpu::blocks_of(program_)) + 1;
+  for (std::int32_t number = 0; number < gpu::blocks_of(program_); ++number) {
+    blocks_.push_back(std::make_shared<SimBlock>(*this, number));
+  }
+  for (const auto& block : blocks_) block->begin();
+  block_ended();
+}
+
+void SimProgram::give_up() {
+  given_up_ = true;
+  if (!begun_) return;
+  const std::vector<std::shared_ptr<SimBlock>> blocks = blocks_;
+  for (const auto& block : blocks) block->give_up();
+}
+
+void SimProgram::block_ended() {
+  if (--running_ == 0) ended_();
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,108 @@
+// A program of thread blocks on a simulated GPU: the code that GPUs run, on fibers, which sleep while bytes flow and
+// while they wait for peers. A slot is a flow and a few events, whatever its size.
+//
+// From a block's store until a peer's block sees it takes what the GPU type's `blocks` say and the way. Lines tell by
+// themselves what has come, so a block may begin to read a slot when its first line is there, and ends not before the
+// last one is. Slots of Simple are seen whole, behind their counter.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "model/engine/flows/flow.hpp"
+#include "model/engine/memory/sim_memory.hpp"
+#include "model/engine/rank/agenda.hpp"
+#include "protocols/gpu/work.hpp"
+
+namespace twinlink::model {
+
+class SimBlock;
+class SimProgram;
+class SimWorld;
+class Transport;
+struct Operation;
+
+/// A number that a block raises and another one waits for. It is seen some time after it was raised.
+class RaisedNumber {
+ public:
+  /// Not sooner than what was raised before.
+  void raise(Seconds seen_at, std::uint64_t value);
+  /// When `least` will be seen; kNever: nobody has raised it so far.
+  [[nodiscard]] Seconds when(std::uint64_t least, Seconds now);
+  /// Told once `least` is raised; one at a time.
+  void await(SimBlock* waiter, std::uint64_t least);
+
+ private:
+  std::uint64_t seen_ = 0;
+  std::deque<std::pair<Seconds, std::uint64_t>> raised_{};
+  SimBlock* waiter_ = nullptr;
+  std::uint64_t awaited_ = 0;
+};
+
+/// Of the FIFO of a channel: what its owner sees of the peer's doings.
+struct SimFifo {
+  RaisedNumber begun{};   ///< slots whose first line is there
+  RaisedNumber filled{};  ///< slots that are there
+  RaisedNumber credit{};  ///< slots of the other way that the peer has read
+};
+
+/// What the programs of a job share.
+struct ProgramWorld {
+  std::map<std::pair<std::uint64_t, std::uint64_t>, SimFifo> fifos{};  ///< by allocation, and its place in there
+  std::vector<std::vector<std::byte>> free_stacks{};
+};
+
+class SimProgram {
+ public:
+  /// One end of a connection: the memory, and how bytes get there.
+  struct Link {
+    Part mine{};
+    Part theirs{};
+    std::vector<std::uint64_t> sent{};
+    std::vector<std::uint64_t> received{};
+    std::vector<FlowRoute> out{};  ///< of a block's stores into the peer's slots
+    std::vector<FlowRoute> in{};   ///< of its loads from its own slots, where they lie in host memory
+    Seconds way_out{};             ///< to the peer's slots
+    Seconds way_in{};              ///< until a load from its own is back; zero in its own GPU's memory
+  };
+  struct Parts {
+    Part input{};
+    Part output{};
+    std::vector<Link> links{};
+    std::vector<FlowRoute> own{};  ///< within the GPU's memory
+  };
+
+  /// `world` and the rank's `agenda` outlive it.
+  SimProgram(SimWorld& world, Agenda& agenda, const gpu::Program& program, Parts parts, const BlockCosts& costs);
+  ~SimProgram();
+  SimProgram(const SimProgram&) = delete;
+  SimProgram& operator=(const SimProgram&) = delete;
+
+  /// The blocks begin. `ended` is called once, when all have ended; maybe at once.
+  void begin(std::function<void()> ended);
+  /// Blocks stop waiting, and end now; those that have not begun will at once.
+  void give_up();
+
+ private:
+  friend class SimBlock;
+  void block_ended();
+
+  SimWorld& world_;
+  Agenda& agenda_;
+  gpu::Program program_;
+  Parts parts_;
+  const BlockCosts& costs_;
+  std::vector<std::shared_ptr<SimBlock>> blocks_;
+  std::size_t running_ = 0;
+  bool begun_ = false;
+  bool given_up_ = false;
+  std::function<void()> ended_;
+};
+
+}  // namespace twinlink::model

@@ -1,0 +1,42 @@
+// Choice: which line format a program takes, and how many channels: NCCL's rule (src/graph/tuning.cc of release 2.28):
+// the least predicted time, of a base, the hops of a ring, and the bytes over its bandwidth.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "protocols/core/units.hpp"
+#include "protocols/gpu/work.hpp"
+
+namespace twinlink::gpu {
+
+/// What the rule knows of a machine.
+struct Ground {
+  bool links = false;    ///< GPUs reach each other's memory; else they meet in host memory
+  Rate ring{12e9};       ///< all channels of a ring together: a PCIe 3 slot, as NCCL takes where it knows no better
+  Rate most_ll{};        ///< what all of LL reach
+  Rate ll128_channel{};  ///< what a channel of LL128 reaches; zero: it is not used
+  int least_channels = 1;
+  int channels = 2;  ///< at the most
+};
+
+/// By the model of the GPUs, "NVIDIA H200", and whether they reach each other's memory.
+Ground ground_of(std::string_view model, bool peer_access);
+
+struct Choice {
+  LineFormat format = LineFormat::simple;
+  int channels = 1;
+  std::string why{};  ///< "predicted us: ll 8.21, ll128 16.02, simple 15.20"
+};
+
+/// What a user has fixed.
+struct Fixed {
+  std::optional<LineFormat> format{};
+  std::optional<int> channels{};
+};
+
+/// For `bytes` of a buffer, or of the longer one of two messages. The same at all ranks of a machine of equal GPUs.
+Choice choose(const Ground& ground, Operation operation, Bytes bytes, int ranks, const Fixed& fixed);
+
+}  // namespace twinlink::gpu

@@ -1,0 +1,195 @@
+// Program: what all thread blocks of a launch do together, as numbers. nvcc reads it, too: C++17, and no other header
+// of the project.
+//
+// A channel is a share of the bytes, which one block of each rank moves. A block cuts its share into slots.
+#pragma once
+
+#include <cstdint>
+
+#include "protocols/gpu/device_code.hpp"
+
+namespace twinlink::gpu {
+
+/// How a slot's bytes and their arrival are told.
+enum class LineFormat : std::uint8_t {
+  simple,  ///< bytes as they are; a counter behind them, and a fence between the two
+  ll,      ///< lines of 16 B, twice 4 B of data and 4 B of flag: no fence, for 8 B are seen whole
+  ll128    ///< lines of 128 B, 120 B of data and 8 B of flag: no fence, where 128 B are seen whole
+};
+
+enum class Operation : std::uint8_t {
+  clear,           ///< of what peers will fill, so that nothing there looks like a flag
+  exchange,        ///< a message to a peer, and one from it
+  all_reduce,      ///< this one and those below in place
+  all_gather,      ///< every rank has its part of the buffer: share() of the ranks
+  reduce_scatter,  ///< every rank gets its part of the sum
+  broadcast,
+  reduce,
+  all_to_all  ///< equal blocks of the input, one for each rank, to those of the output, one from each
+};
+
+/// What reductions add up: unsigned numbers of 64 bits.
+constexpr std::uint64_t kElementBytes = 8;
+/// What a thread loads and stores at once. Shares of channels are cut at multiples of it, and so begin where it may.
+constexpr std::uint64_t kGrainBytes = 2 * kElementBytes;
+
+struct Program {
+  Operation operation = Operation::clear;
+  LineFormat format = LineFormat::simple;
+  std::int32_t rank = 0;  ///< place in the ring
+  std::int32_t ranks = 1;
+  std::int32_t root = 0;
+  std::int32_t channels = 1;
+  std::uint64_t bytes = 0;     ///< of the buffer; of an exchange what is sent
+  std::uint64_t received = 0;  ///< of an exchange
+  std::uint64_t slot = 0;      ///< bytes of data that a slot takes: a multiple of 16
+  std::uint64_t slots = 0;     ///< of a FIFO
+};
+
+struct Share {
+  std::uint64_t begin = 0;
+  std::uint64_t length = 0;
+};
+
+TWINLINK_GPU constexpr std::uint64_t least(std::uint64_t a, std::uint64_t b) { return a < b ? a : b; }
+TWINLINK_GPU constexpr std::uint64_t turns(std::uint64_t all, std::uint64_t each) { return (all + each - 1) / each; }
+
+/// Part `index` of `parts` of `bytes`, in whole units: the first ones have one more, the last one what is no unit. Of
+/// less than a unit for each the last ones may be empty, but for what is none.
+TWINLINK_GPU constexpr Share share(std::uint64_t bytes, std::uint64_t parts, std::uint64_t index, std::uint64_t unit) {
+  const std::uint64_t units = bytes / unit;
+  const std::uint64_t each = units / parts;
+  const std::uint64_t more = units % parts;
+  const std::uint64_t begin = (index * each + least(index, more)) * unit;
+  const bool last = index + 1 == parts;
+  return {begin, last ? bytes - begin : (each + (index < more ? 1 : 0)) * unit};
+}
+
+/// Bytes [at, at+length) of a share, cut at its end.
+TWINLINK_GPU constexpr Share piece(Share of, std::uint64_t at, std::uint64_t length) {
+  return {of.begin + at, at < of.length ? least(length, of.length - at) : 0};
+}
+
+TWINLINK_GPU constexpr std::uint64_t number(std::int32_t count) { return static_cast<std::uint64_t>(count); }
+
+// ---- what a block does of it ----------------------------------------------------------------------------------------
+
+TWINLINK_GPU constexpr Share channel_of(const Program& p, std::uint64_t bytes, std::int32_t channel) {
+  return share(bytes, number(p.channels), number(channel), kGrainBytes);
+}
+
+/// Of an all-reduce: bytes of a chunk, of which every rank has one in a round, where `left` bytes are left. Those of
+/// the last round are as even as the others.
+TWINLINK_GPU constexpr std::uint64_t chunk_of(const Program& p, std::uint64_t left) {
+  return least(turns(turns(left, number(p.ranks)), kGrainBytes) * kGrainBytes, p.slot);
+}
+
+/// Bytes of a block of an all-to-all.
+TWINLINK_GPU constexpr std::uint64_t block_of(const Program& p) { return p.bytes / number(p.ranks); }
+
+/// How often it goes round, in each of which it sends a slot a step.
+TWINLINK_GPU constexpr std::uint64_t rounds_of(const Program& p, std::int32_t channel) {
+  switch (p.operation) {
+    case Operation::all_reduce:
+      return turns(channel_of(p, p.bytes, channel).length, p.slot * number(p.ranks));
+    case Operation::all_gather:
+    case Operation::reduce_scatter: {
+      // The first part is the longest one, but the last channel of a shorter one may have more.
+      const Share longest = share(p.bytes, number(p.ranks), 0, kElementBytes);
+      const Share shortest = share(p.bytes, number(p.ranks), number(p.ranks) - 1, kElementBytes);
+      const std::uint64_t one = channel_of(p, longest.length, channel).length;
+      const std::uint64_t other = channel_of(p, shortest.length, channel).length;
+      return turns(one > other ? one : other, p.slot);
+    }
+    case Operation::broadcast:
+    case Operation::reduce:
+      return turns(channel_of(p, p.bytes, channel).length, p.slot);
+    case Operation::all_to_all:
+      return turns(channel_of(p, block_of(p), channel).length, p.slot);
+    case Operation::clear:
+    case Operation::exchange:
+      return 0;
+  }
+  return 0;
+}
+
+/// Slots that a block sends over its link to the next rank, or over each of its links.
+TWINLINK_GPU constexpr std::uint64_t sent_slots(const Program& p, std::int32_t channel) {
+  const std::uint64_t rounds = rounds_of(p, channel);
+  const std::uint64_t others = number(p.ranks) - 1;
+  switch (p.operation) {
+    case Operation::clear:
+      return 0;
+    case Operation::exchange:
+      return turns(channel_of(p, p.bytes, channel).length, p.slot);
+    case Operation::all_reduce:
+      return 2 * others * rounds;
+    case Operation::all_gather:
+    case Operation::reduce_scatter:
+      return others * rounds;
+    case Operation::broadcast:
+      return (p.rank + 1) % p.ranks == p.root ? 0 : rounds;
+    case Operation::reduce:
+      return p.rank == p.root ? 0 : rounds;
+    case Operation::all_to_all:
+      return rounds;
+  }
+  return 0;
+}
+
+/// The same of what it receives from the rank before it, or from each.
+TWINLINK_GPU constexpr std::uint64_t received_slots(const Program& p, std::int32_t channel) {
+  switch (p.operation) {
+    case Operation::exchange:
+      return turns(channel_of(p, p.received, channel).length, p.slot);
+    case Operation::broadcast:
+      return p.rank == p.root ? 0 : rounds_of(p, channel);
+    case Operation::reduce:
+      return p.rank == (p.root + 1) % p.ranks ? 0 : rounds_of(p, channel);
+    default:
+      return sent_slots(p, channel);
+  }
+}
+
+// Where messages go both ways some blocks send and as many others receive, as NCCL has threads of a block for each.
+constexpr std::int32_t kSends = 0;
+constexpr std::int32_t kReceives = 1;
+TWINLINK_GPU constexpr bool has_roles(const Program& p) {
+  return p.operation == Operation::all_to_all || (p.operation == Operation::exchange && p.bytes > 0 && p.received > 0);
+}
+/// Those of one role lie one behind the other, by channel.
+TWINLINK_GPU constexpr std::int32_t blocks_of(const Program& p) { return has_roles(p) ? 2 * p.channels : p.channels; }
+
+// ---- FIFOs ----------------------------------------------------------------------------------------------------------
+
+// A FIFO of one channel: two counters, each on a line of its own, and the slots. The peer fills the slots and raises
+// the tail; it also raises the credit, for what this rank sends it the other way.
+constexpr std::uint64_t kTailAt = 0;      ///< how many slots the peer has filled, ever; Simple alone
+constexpr std::uint64_t kCreditAt = 128;  ///< how many slots the peer has read, ever
+constexpr std::uint64_t kSlotsAt = 256;
+
+constexpr std::uint64_t kLlData = 8;  ///< bytes of data in a line
+constexpr std::uint64_t kLlLine = 16;
+constexpr std::uint64_t kLl128Data = 120;
+constexpr std::uint64_t kLl128Line = 128;
+
+/// Room that `bytes` take in a slot.
+TWINLINK_GPU constexpr std::uint64_t stored(LineFormat format, std::uint64_t bytes) {
+  switch (format) {
+    case LineFormat::simple:
+      return bytes;
+    case LineFormat::ll:
+      return turns(bytes, kLlData) * kLlLine;
+    case LineFormat::ll128:
+      return turns(bytes, kLl128Data) * kLl128Line;
+  }
+  return bytes;
+}
+/// Distance of two slots.
+TWINLINK_GPU constexpr std::uint64_t slot_room(const Program& p) {
+  return turns(stored(p.format, p.slot), kLl128Line) * kLl128Line;
+}
+/// Room of the FIFO of one channel; those of a link lie one behind the other.
+TWINLINK_GPU constexpr std::uint64_t fifo_room(const Program& p) { return kSlotsAt + p.slots * slot_room(p); }
+
+}  // namespace twinlink::gpu

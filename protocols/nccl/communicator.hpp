@@ -1,0 +1,20 @@
+// Collectives of the protocol "nccl": one program on all ranks.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "protocols/core/protocol.hpp"
+#include "protocols/core/tags.hpp"
+#include "protocols/nccl/nccl_options.hpp"
+
+namespace twinlink::nccl {
+
+/// The tags of a connection: its places, and its lengths.
+inline constexpr std::array kControlTags{tags::kReady, tags::kHeader};
+
+/// `with_peers` where all GPUs reach each other's memory; this rank's reaches all others' or not. `rank` outlives it.
+std::unique_ptr<Communicator> make_communicator(Rank& rank, const Settings& settings, const Options& with_peers,
+                                                const Options& without_peers, bool reaches_all);
+
+}  // namespace twinlink::nccl

@@ -1,0 +1,237 @@
+// NCCL: a kernel on each GPU, with a block for each channel, moves messages slot by slot through FIFOs in memory that
+// both reach, and the receiver's kernel takes them out, passes them on, or adds to them.
+//
+//   to connect, at both ends: the connection handshake (connection.hpp)
+//
+//   at both ends, when a line format is used for the first time
+//   1. make FIFOs, clear: no byte of mine looks like a flag
+//   2. send place: the handle of my FIFOs
+//   3. receive place
+//   with every exchange
+//   4. launch: the program of each message, or of two that pass each other
+//   5. send lengths
+//   6. receive lengths: they must fit
+//   7. wait: all programs have ended
+//   with the first collective
+//   4. send token, receive token: do all GPUs reach each other? All ranks choose alike
+//   with every collective
+//   4. launch: the program of all ranks
+//   5. wait
+//   in the end
+//   8. close: the peer's FIFOs; mine are released when the peer has
+//
+// What blocks do with a slot stands in protocols/gpu/primitives.hpp.
+#include "protocols/nccl/nccl.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "protocols/core/tags.hpp"
+#include "protocols/gpu/choice.hpp"
+#include "protocols/nccl/communicator.hpp"
+#include "protocols/nccl/nccl_options.hpp"
+#include "protocols/nccl/peer_fifos.hpp"
+#include "protocols/parts/connection.hpp"
+
+namespace twinlink {
+namespace {
+
+using gpu::Operation;
+using nccl::kControlTags;
+using nccl::kProgramStream;
+using nccl::kSlot;
+using nccl::kSlots;
+using nccl::Options;
+using nccl::PeerFifos;
+using nccl::read_options;
+using nccl::require_meeting;
+
+/// What an end says of the messages of an exchange.
+struct Lengths {
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t digest = 0xcbf29ce484222325U;  ///< FNV-1a of the lengths, in order
+
+  friend bool operator==(const Lengths&, const Lengths&) = default;
+};
+struct BothLengths {
+  Lengths out{};
+  Lengths in{};
+};
+
+Lengths lengths_of(std::span<const View> messages) {
+  Lengths all{.messages = messages.size()};
+  for (const View& view : messages) {
+    all.bytes += view.length.count();
+    all.digest = (all.digest ^ view.length.count()) * 0x100000001b3U;
+  }
+  return all;
+}
+
+Outcome do_not_fit(const Lengths& mine, const Lengths& theirs) {
+  if (mine.bytes != theirs.bytes) return wrong_size(mine.bytes, theirs.bytes);
+  return {Status::wrong_size, "the two ends do not have messages of the same lengths"};
+}
+
+/// Operations of a rank that end together, or are given up.
+class Launched {
+ public:
+  explicit Launched(Rank& rank) : rank_(rank) {}
+  ~Launched() { give_up(); }
+  Launched(const Launched&) = delete;
+  Launched& operator=(const Launched&) = delete;
+
+  void add(Op op) { ops_.push_back(op); }
+  [[nodiscard]] std::span<const Op> ops() const { return ops_; }
+  void ended(std::size_t index) { ops_.erase(ops_.begin() + static_cast<std::ptrdiff_t>(index)); }
+
+ private:
+  void give_up() {
+    // The first one first: later ones of the stream never begin.
+    for (const Op op : ops_) rank_.abandon(op);
+  }
+
+  Rank& rank_;
+  std::vector<Op> ops_;
+};
+
+class NcclChannel final : public Channel {
+ public:
+  NcclChannel(Rank& rank, RankId peer, const Settings& settings, const Options& options)
+      : rank_(rank), timeout_(settings.timeout), options_(options), fifos_(rank, peer, options.geometry) {
+    Epoch numbers;
+    Outcome outcome = connect_ends(rank, peer, kControlTags, rank.now() + timeout_, numbers);
+    if (!outcome.ok()) fifos_.fail();
+    connected(std::move(outcome));
+  }
+
+  [[nodiscard]] std::string path_taken() const override {
+    const bool peers = options_.p2p && rank_.path_to(fifos_.peer()).peer_access.yes;
+    return std::string("a kernel at each end, through FIFOs in ") +
+           (peers ? "the receiver's device memory" : "page-locked host memory");
+  }
+
+ private:
+  Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
+    try {
+      Outcome outcome = move(outgoing, incoming);
+      if (!outcome.ok()) fifos_.fail();
+      return outcome;
+    } catch (...) {
+      fifos_.fail();
+      throw;
+    }
+  }
+
+  Outcome move(std::span<const View> outgoing, std::span<const View> incoming) {
+    if (outgoing.empty() && incoming.empty()) return {};
+    const Seconds deadline = rank_.now() + timeout_;
+    Launched launched(rank_);
+    for (std::size_t i = 0; i < std::max(outgoing.size(), incoming.size()); ++i) {
+      const View out = i < outgoing.size() ? outgoing[i] : View{};
+      const View in = i < incoming.size() ? incoming[i] : View{};
+      if (Outcome outcome = launch(out, in, deadline, launched); !outcome.ok()) return outcome;
+    }
+    return wait_for(launched, {lengths_of(outgoing), lengths_of(incoming)}, deadline);
+  }
+
+  Outcome launch(const View& out, const View& in, Seconds deadline, Launched& launched) {
+    const Bytes longer = std::max(out.length, in.length);
+    if (longer == Bytes{}) return {};
+    const gpu::Choice choice = gpu::choose(options_.ground, Operation::exchange, longer, 2, options_.fixed);
+    if (Outcome outcome = fifos_.open(choice.format, deadline); !outcome.ok()) return outcome;
+    gpu::Program program{.operation = Operation::exchange,
+                         .format = choice.format,
+                         .channels = choice.channels,
+                         .bytes = out.length.count(),
+                         .received = in.length.count()};
+    fifos_.shape(program);
+    const gpu::Link link = fifos_.link(choice.format);
+    rank_.step("launch");
+    launched.add(rank_.launch({.program = program, .input = out, .output = in, .links = {&link, 1}}, kProgramStream));
+    fifos_.count(program, true, true);
+    return {};
+  }
+
+  Outcome wait_for(Launched& launched, const BothLengths& mine, Seconds deadline) {
+    const RankId peer = fifos_.peer();
+    ControlMessage theirs;
+    rank_.step("receive lengths");
+    const Op heard = rank_.recv_control(peer, tags::kHeader, theirs);
+    launched.add(heard);
+    rank_.step("send lengths");
+    launched.add(rank_.send_control(peer, tags::kHeader, ControlMessage(mine)));
+    rank_.step("wait");
+    while (!launched.ops().empty()) {
+      const auto completion = rank_.wait_any(launched.ops(), deadline);
+      if (!completion) return {Status::timed_out, "step 'wait': the peer's kernel has not come along"};
+      const bool lengths = launched.ops()[completion->index] == heard;
+      launched.ended(completion->index);
+      if (completion->status != Status::delivered) return {completion->status, "step 'wait'"};
+      if (!lengths) continue;
+      const auto there = theirs.as<BothLengths>();
+      if (there.out != mine.in) return do_not_fit(mine.in, there.out);
+      if (there.in != mine.out) return do_not_fit(mine.out, there.in);
+    }
+    return {};
+  }
+
+  Rank& rank_;
+  Seconds timeout_;
+  Options options_;
+  PeerFifos fifos_;
+};
+
+class Nccl final : public Protocol {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "nccl"; }
+  [[nodiscard]] std::string_view description() const override {
+    return "kernels at both ends pass slots through FIFOs that both reach, and collectives go on within them, as NCCL "
+           "does";
+  }
+  [[nodiscard]] Memory message_memory() const override { return Memory::device; }
+  [[nodiscard]] Settings defaults() const override { return {.chunk = kSlot, .depth = kSlots}; }
+  [[nodiscard]] std::span<const Option> options() const override { return nccl::option_list(); }
+  [[nodiscard]] std::span<const Alias> aliases() const override { return nccl::alias_list(); }
+  [[nodiscard]] bool does_collectives() const override { return true; }
+  [[nodiscard]] Support supports(const Path& path) const override {
+    if (path.gpu_programs) return {};
+    return {Support::Kind::no, path.gpu_programs.reason};
+  }
+  [[nodiscard]] std::unique_ptr<Channel> connect(Rank& rank, RankId peer, const Settings& settings) const override {
+    check_settings(*this, settings);
+    const Path& path = rank.path_to(peer);
+    require_support(*this, path);
+    return std::make_unique<NcclChannel>(
+        rank, peer, settings,
+        read_options(*this, settings, rank.place(std::min(rank.id(), peer)).device, path.peer_access.yes));
+  }
+  [[nodiscard]] std::unique_ptr<Communicator> join(Rank& rank, const Settings& settings) const override {
+    check_settings(*this, settings);
+    if (rank.ranks() < 2) throw UsageError("protocol 'nccl': a collective needs two ranks at least");
+    const std::string_view model = rank.place(RankId{0}).device;
+    const Options with_peers = read_options(*this, settings, model, true);
+    bool peer_access = true;
+    for (int r = 0; r < rank.ranks(); ++r) {
+      if (r == rank.id().value) continue;
+      const Path& path = rank.path_to(RankId{r});
+      require_support(*this, path);
+      require_meeting(path, with_peers);
+      peer_access = peer_access && path.peer_access.yes;
+    }
+    return nccl::make_communicator(rank, settings, with_peers, read_options(*this, settings, model, false),
+                                   peer_access);
+  }
+};
+
+}  // namespace
+
+const Protocol& nccl_protocol() {
+  static const Nccl protocol;
+  return protocol;
+}
+
+}  // namespace twinlink

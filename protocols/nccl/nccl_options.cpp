@@ -1,0 +1,119 @@
+#include "protocols/nccl/nccl_options.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "protocols/core/options.hpp"
+
+namespace twinlink::nccl {
+namespace {
+
+using gpu::LineFormat;
+
+/// A ring's rank asks for the next slot behind it before it frees the last one before it.
+constexpr int kLeastSlots = 2;
+/// MAXCHANNELS of NCCL.
+constexpr std::uint64_t kMostChannels = 64;
+
+// Words are taken as NCCL's environment has them, too.
+constexpr std::array kAlgorithms{OptionChoice<int>{"auto", 0}, OptionChoice<int>{"ring", 1},
+                                 OptionChoice<int>{"Ring", 1}};
+using Format = std::optional<LineFormat>;
+constexpr std::array kFormats{
+    OptionChoice<Format>{"auto", std::nullopt},        OptionChoice<Format>{"ll", LineFormat::ll},
+    OptionChoice<Format>{"ll128", LineFormat::ll128},  OptionChoice<Format>{"simple", LineFormat::simple},
+    OptionChoice<Format>{"LL", LineFormat::ll},        OptionChoice<Format>{"LL128", LineFormat::ll128},
+    OptionChoice<Format>{"Simple", LineFormat::simple}};
+
+constexpr std::array kOptions{
+    Option{"algo", kNamesOf<kAlgorithms>, "auto", "how collectives go: there is the ring alone"},
+    Option{"proto", kNamesOf<kFormats>, "auto",
+           "line format: ll and ll128 carry flags with the data, simple counts behind a fence; auto: as NCCL chooses"},
+    Option{"channels", "COUNT", "0", "thread blocks of a kernel, each with a share of the bytes; 0: as NCCL chooses"},
+    Option{"min_channels", "COUNT", "0", "as NCCL chooses, but no fewer; 0: no limit"},
+    Option{"max_channels", "COUNT", "0", "as NCCL chooses, but no more; 0: no limit"},
+    Option{"buffer", "SIZE", "0",
+           "of a channel's FIFO, whose slots are then a part of it; 0: as many slots as the depth"},
+    Option{"p2p_disable", kNamesOf<kSwitch>, "0", "meet in host memory even where GPUs reach each other's"},
+    Option{"shm_disable", kNamesOf<kSwitch>, "0", "do not meet in host memory"},
+};
+
+constexpr std::array kAliases{Alias{"NCCL_ALGO", "algo"},
+                              Alias{"NCCL_PROTO", "proto"},
+                              Alias{"NCCL_MIN_NCHANNELS", "min_channels"},
+                              Alias{"NCCL_MAX_NCHANNELS", "max_channels"},
+                              Alias{"NCCL_BUFFSIZE", "buffer"},
+                              Alias{"NCCL_P2P_DISABLE", "p2p_disable"},
+                              Alias{"NCCL_SHM_DISABLE", "shm_disable"}};
+
+int channels_of(const OptionReader& read, std::string_view name) {
+  const std::uint64_t channels = read.count(name);
+  if (channels <= kMostChannels) return static_cast<int>(channels);
+  throw UsageError("protocol 'nccl': " + std::string(name) + " is " + std::to_string(channels) + ", more than " +
+                   std::to_string(kMostChannels));
+}
+
+/// What the rule may choose from: limits of the channels, or their number.
+void limit_channels(const OptionReader& read, Options& options) {
+  const int least = channels_of(read, "min_channels");
+  const int most = channels_of(read, "max_channels");
+  const int fixed = channels_of(read, "channels");
+  if (most > 0 && least > most) {
+    throw UsageError("protocol 'nccl': min_channels is " + std::to_string(least) + ", and max_channels " +
+                     std::to_string(most));
+  }
+  if (fixed > 0 && (least > 0 || most > 0)) {
+    throw UsageError(
+        "protocol 'nccl': channels says how many there are, which leaves nothing to min_channels and "
+        "max_channels");
+  }
+  if (fixed > 0) options.fixed.channels = fixed;
+  options.ground.least_channels = std::max(least, 1);
+  if (most > 0) options.ground.channels = std::min(options.ground.channels, most);
+  options.ground.channels = std::max(options.ground.channels, options.ground.least_channels);
+}
+
+/// Of each slot: a chunk, or its part of the buffer.
+Bytes slot_of(const OptionReader& read, const Settings& settings, int slots) {
+  const Bytes buffer = read.size("buffer");
+  const Bytes chunk = settings.chunk_or_whole() == Bytes{} ? kSlot : settings.chunk_or_whole();
+  if (buffer == Bytes{}) return chunk;
+  if (chunk != kSlot) throw UsageError("protocol 'nccl': --chunk and buffer both say how large a slot is");
+  constexpr Bytes kLeast{16};
+  const Bytes slot{buffer.count() / static_cast<std::uint64_t>(slots)};
+  if (slot >= kLeast) return slot;
+  throw UsageError("protocol 'nccl': a buffer of " + format_size(buffer) + " has no room for " + std::to_string(slots) +
+                   " slots");
+}
+
+}  // namespace
+
+std::span<const Option> option_list() { return kOptions; }
+std::span<const Alias> alias_list() { return kAliases; }
+
+Options read_options(const Protocol& protocol, const Settings& settings, std::string_view model, bool peer_access) {
+  const OptionReader read(protocol, settings);
+  Options options;
+  options.fixed.format = read.choice("proto", kFormats);
+  options.p2p = !read.choice("p2p_disable", kSwitch);
+  options.shm = !read.choice("shm_disable", kSwitch);
+  options.ground = gpu::ground_of(model, peer_access && options.p2p);
+  limit_channels(read, options);
+  const int slots = std::max(settings.depth.value_or(kSlots), kLeastSlots);
+  options.geometry = {slot_of(read, settings, slots), slots, options.fixed.channels.value_or(options.ground.channels),
+                      options.p2p};
+  return options;
+}
+
+void require_meeting(const Path& path, const Options& options) {
+  if (path.peer_access && options.p2p) return;
+  if (options.shm && path.same_node) return;
+  throw UnavailableError(std::string("protocol 'nccl' cannot run here: ") +
+                         (path.peer_access ? "p2p_disable forbids peer memory" : path.peer_access.reason) + ", and " +
+                         (path.same_node ? "shm_disable forbids host memory" : "host memory is of one node"));
+}
+
+}  // namespace twinlink::nccl

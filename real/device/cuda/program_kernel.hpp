@@ -1,0 +1,44 @@
+// Programs of thread blocks as kernels: protocols/gpu, a block for each channel.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "protocols/gpu/program.hpp"
+
+namespace twinlink::real {
+
+struct KernelLink {
+  char* mine;
+  char* theirs;
+};
+/// Slots of one link and channel that have passed before.
+struct KernelCount {
+  std::uint64_t sent;
+  std::uint64_t received;
+};
+
+/// What fits into the arguments of a kernel, of which there are 4 KiB.
+constexpr std::size_t kArgumentLinks = 3;
+constexpr std::size_t kArgumentCounts = 144;
+
+struct ProgramArguments {
+  gpu::Program program;
+  char* input;
+  char* output;
+  /// Host memory that the device reads: the number of the last program that is given up, and this one's.
+  const std::uint64_t* given_up;
+  std::uint64_t number;
+  const KernelLink* more_links;    ///< device memory, instead of those below; null: there are no more
+  const KernelCount* more_counts;  ///< likewise
+  KernelLink links[kArgumentLinks];
+  KernelCount counts[kArgumentCounts];  ///< by link, and there by channel
+};
+static_assert(sizeof(ProgramArguments) <= 4000);
+
+/// Starts a kernel on `stream`. Its blocks wait for those of peers, so all must have room on their GPUs at once.
+cudaError_t launch_program_kernel(const ProgramArguments& arguments, cudaStream_t stream);
+
+}  // namespace twinlink::real

@@ -1,0 +1,499 @@
+#include "tests/explore/explored_blocks.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "protocols/fibers/fiber.hpp"
+#include "protocols/gpu/run.hpp"
+
+namespace twinlink::explore {
+namespace {
+
+using gpu::LineFormat;
+using Words = std::vector<std::uint64_t>;
+
+constexpr std::size_t kStack = std::size_t{256} << 10U;
+constexpr std::uint64_t kWord = gpu::kElementBytes;
+constexpr std::uint64_t kLl128Words = gpu::kLl128Data / kWord;
+
+/// Seen at once.
+struct Store {
+  int memory = 0;                                                ///< whose
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> words{};  ///< place and value
+  std::uint64_t fences = 0;                                      ///< before it
+  std::optional<std::uint64_t> step{};                           ///< the slot that it fills
+};
+
+/// What element `i` of rank `rank` holds in the beginning; sums of several differ.
+std::uint64_t value_of(int rank, std::uint64_t i) { return (std::uint64_t{1} << (8 * rank)) + i * 0x01000001000001U; }
+
+/// A rank's own buffers.
+struct Own {
+  Words input{};
+  Words output{};
+};
+
+class World;
+
+class Block {
+ public:
+  Block(World& world, int rank, int role, const gpu::Program& program)
+      : world_(world), rank_(rank), role_(role), p_(program) {}
+
+  [[nodiscard]] std::int32_t channel() const { return 0; }
+  [[nodiscard]] std::int32_t role() const { return role_; }
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] std::uint64_t sent(std::int32_t) const { return 0; }
+  [[nodiscard]] std::uint64_t received(std::int32_t) const { return 0; }
+  bool await_credit(std::int32_t link, std::uint64_t step);
+  bool await_slot(std::int32_t link, std::uint64_t step);
+  bool move(const gpu::Move& move);
+  bool barrier(bool good) { return good; }
+  void fence();
+  void signal(std::int32_t link, std::uint64_t tail);
+  void give_credit(std::int32_t link, std::uint64_t credit);
+  void clear(std::int32_t) {}
+
+  // For the explorer.
+  void start() {
+    fiber_.begin([](void* block) { static_cast<Block*>(block)->run(); }, this);
+    fiber_.go_on();
+  }
+  [[nodiscard]] bool ended() const { return fiber_.ended(); }
+  [[nodiscard]] bool can_go_on() const { return !ended() && ready_(); }
+  void go_on() {
+    ++reads_;
+    fiber_.go_on();
+  }
+
+  std::vector<Store> pending{};
+  std::uint64_t slots_read[3] = {};  ///< by link
+  void add_to(std::string& key) const;
+
+ private:
+  void run() { static_cast<void>(gpu::run(*this, p_)); }
+  /// False: the world ends, and so does the block.
+  bool read_when(std::function<bool()> ready);
+  std::uint64_t seen(std::uint64_t value) {
+    digest_ = (digest_ ^ value) * 0x100000001b3U;
+    return value;
+  }
+  void store(int memory, std::vector<std::pair<std::uint64_t, std::uint64_t>> words,
+             std::optional<std::uint64_t> step) {
+    pending.push_back({memory, std::move(words), fences_, step});
+  }
+  void put(std::int32_t link, std::uint64_t step, const Words& value);
+  Words take(std::int32_t link, std::uint64_t step, std::uint64_t count);
+  std::uint64_t read_word(std::uint64_t place);
+  [[nodiscard]] int peer(std::int32_t link) const;
+
+  World& world_;
+  int rank_;
+  int role_;
+  gpu::Program p_;
+  std::vector<std::byte> stack_ = std::vector<std::byte>(kStack);
+  Fiber fiber_{stack_};
+  std::function<bool()> ready_{};
+  std::uint64_t fences_ = 0;
+  std::uint64_t reads_ = 0;
+  std::uint64_t digest_ = 0;
+};
+
+/// All ranks, and their memory: for each peer that stores into it a FIFO, in words.
+class World {
+ public:
+  World(const gpu::Program& program, const Slips& with) : p(program), slips(with) {
+    memory.assign(gpu::number(p.ranks), Words(room() * gpu::number(p.ranks)));
+    for (int rank = 0; rank < p.ranks; ++rank) {
+      gpu::Program own = p;
+      own.rank = rank;
+      if (p.operation == gpu::Operation::exchange && rank == 1) std::swap(own.bytes, own.received);
+      const bool exchanges = p.operation == gpu::Operation::exchange;
+      Own& buffers = own_buffers.emplace_back();
+      for (std::uint64_t i = 0; i < own.bytes / kWord; ++i) buffers.input.push_back(value_of(rank, i));
+      buffers.output = exchanges ? Words(own.received / kWord) : buffers.input;
+      for (int role = 0; role < roles(); ++role) blocks.push_back(std::make_unique<Block>(*this, rank, role, own));
+    }
+    for (const auto& block : blocks) block->start();
+  }
+
+  ~World() {
+    stopping = true;
+    for (const auto& block : blocks) {
+      while (!block->ended()) block->go_on();
+    }
+  }
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  gpu::Program p;
+  Slips slips;
+  bool stopping = false;
+  std::vector<Words> memory;
+  std::vector<Own> own_buffers{};
+  std::vector<std::unique_ptr<Block>> blocks;  ///< by rank, and there by role
+  std::string violation{};
+
+  [[nodiscard]] int roles() const { return gpu::blocks_of(p); }
+  [[nodiscard]] std::uint64_t slot_words() const {
+    switch (p.format) {
+      case LineFormat::simple:
+        return p.slot / kWord;
+      case LineFormat::ll:
+        return 2 * (p.slot / kWord);
+      case LineFormat::ll128:
+        return gpu::turns(p.slot, gpu::kLl128Data) * (kLl128Words + 1);
+    }
+    return 0;
+  }
+  [[nodiscard]] std::uint64_t room() const { return 2 + p.slots * slot_words(); }
+  // Places in a rank's memory of what `peer` raises and fills.
+  [[nodiscard]] std::uint64_t tail_of(int peer) const { return gpu::number(peer) * room(); }
+  [[nodiscard]] std::uint64_t credit_of(int peer) const { return tail_of(peer) + 1; }
+  [[nodiscard]] std::uint64_t slot_of(int peer, std::uint64_t step) const {
+    return tail_of(peer) + 2 + step % p.slots * slot_words();
+  }
+
+  /// Steps that may come next, in words: the number of a block, or of a store that is seen.
+  struct Choice {
+    std::size_t block = 0;
+    std::optional<std::size_t> store{};
+  };
+  [[nodiscard]] std::vector<Choice> choices() const {
+    std::vector<Choice> all;
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      const Block& block = *blocks[b];
+      if (block.can_go_on()) all.push_back({b, std::nullopt});
+      for (std::size_t i = 0; i < block.pending.size(); ++i) {
+        if (may_be_seen(block.pending, i)) all.push_back({b, i});
+      }
+    }
+    return all;
+  }
+  void take(const Choice& choice) {
+    Block& block = *blocks[choice.block];
+    if (!choice.store) return block.go_on();
+    const Store store = block.pending[*choice.store];
+    block.pending.erase(block.pending.begin() + static_cast<std::ptrdiff_t>(*choice.store));
+    if (store.step && *store.step >= p.slots) {
+      // Whoever receives is the last one of its rank.
+      const Block& reader = *blocks[gpu::number(store.memory * roles() + roles() - 1)];
+      if (reader.slots_read[block.rank()] < *store.step + 1 - p.slots) violation = "a slot is filled that was not read";
+    }
+    for (const auto& [place, value] : store.words) memory[gpu::number(store.memory)][place] = value;
+  }
+  [[nodiscard]] bool ended() const {
+    return std::ranges::all_of(blocks, [](const auto& block) { return block->ended(); });
+  }
+  [[nodiscard]] std::string key() const {
+    std::string key;
+    for (const Words& words : memory)
+      key.append(static_cast<const char*>(static_cast<const void*>(words.data())), words.size() * kWord);
+    for (const auto& block : blocks) block->add_to(key);
+    return key;
+  }
+  [[nodiscard]] std::string fault() const;
+
+ private:
+  static bool may_be_seen(const std::vector<Store>& pending, std::size_t index) {
+    const Store& store = pending[index];
+    for (std::size_t i = 0; i < index; ++i) {
+      if (pending[i].fences < store.fences) return false;
+      if (pending[i].memory != store.memory) continue;
+      for (const auto& [place, value] : pending[i].words) {
+        if (std::ranges::find(store.words, place, [](const auto& word) { return word.first; }) != store.words.end())
+          return false;
+      }
+    }
+    return true;
+  }
+};
+
+int Block::peer(std::int32_t link) const {
+  if (p_.operation == gpu::Operation::exchange) return 1 - rank_;
+  if (p_.operation == gpu::Operation::all_to_all) return (rank_ + link + 1) % p_.ranks;
+  return (rank_ + (link == gpu::kBehind ? 1 : p_.ranks - 1)) % p_.ranks;
+}
+
+bool Block::read_when(std::function<bool()> ready) {
+  ready_ = std::move(ready);
+  if (!world_.stopping) fiber_.pause();
+  return !world_.stopping;
+}
+
+std::uint64_t Block::read_word(std::uint64_t place) { return seen(world_.memory[gpu::number(rank_)][place]); }
+
+bool Block::await_credit(std::int32_t link, std::uint64_t step) {
+  if (step < p_.slots || world_.slips.free_credit) return true;
+  const std::uint64_t place = world_.credit_of(peer(link));
+  return read_when(
+      [this, place, least = step + 1 - p_.slots] { return world_.memory[gpu::number(rank_)][place] >= least; });
+}
+
+bool Block::await_slot(std::int32_t link, std::uint64_t step) {
+  const std::uint64_t place = world_.tail_of(peer(link));
+  return read_when([this, place, step] { return world_.memory[gpu::number(rank_)][place] > step; });
+}
+
+void Block::fence() {
+  if (!world_.slips.no_fence) ++fences_;
+}
+
+void Block::signal(std::int32_t link, std::uint64_t tail) {
+  store(peer(link), {{world_.tail_of(rank_), tail}}, std::nullopt);
+}
+
+void Block::give_credit(std::int32_t link, std::uint64_t credit) {
+  store(peer(link), {{world_.credit_of(rank_), credit}}, std::nullopt);
+}
+
+/// Into the slot, in the stores that its format has.
+void Block::put(std::int32_t link, std::uint64_t step, const Words& value) {
+  const int to = peer(link);
+  const std::uint64_t slot = world_.slot_of(rank_, step);
+  if (p_.format == LineFormat::ll128) {
+    for (std::uint64_t line = 0; line * kLl128Words < value.size(); ++line) {
+      const std::uint64_t at = slot + line * (kLl128Words + 1);
+      std::vector<std::pair<std::uint64_t, std::uint64_t>> words;
+      for (std::uint64_t w = 0; w < kLl128Words && line * kLl128Words + w < value.size(); ++w) {
+        words.emplace_back(at + w, value[line * kLl128Words + w]);
+      }
+      words.emplace_back(at + kLl128Words, step + 1);
+      if (!world_.slips.torn_lines) {
+        store(to, std::move(words), step);
+        continue;
+      }
+      for (const auto& word : words) store(to, {word}, step);
+    }
+    return;
+  }
+  for (std::uint64_t i = 0; i < value.size(); ++i) {
+    if (p_.format == LineFormat::simple) {
+      store(to, {{slot + i, value[i]}}, step);
+      continue;
+    }
+    for (std::uint64_t half = 0; half < 2; ++half) {
+      const std::uint64_t data = value[i] >> (32 * half) & 0xFFFFFFFFU;
+      const std::uint64_t place = slot + 2 * i + half;
+      if (world_.slips.torn_halves) store(to, {{place, (step + 1) << 32U}}, step);
+      store(to, {{place, (step + 1) << 32U | data}}, step);
+    }
+  }
+}
+
+Words Block::take(std::int32_t link, std::uint64_t step, std::uint64_t count) {
+  const std::uint64_t slot = world_.slot_of(peer(link), step);
+  const Words& memory = world_.memory[gpu::number(rank_)];
+  Words value;
+  if (p_.format == LineFormat::ll128) {
+    for (std::uint64_t line = 0; line * kLl128Words < count; ++line) {
+      const std::uint64_t at = slot + line * (kLl128Words + 1);
+      if (!read_when([&memory, at, step] { return memory[at + kLl128Words] == step + 1; })) return {};
+      for (std::uint64_t w = 0; w < kLl128Words && line * kLl128Words + w < count; ++w) {
+        value.push_back(read_word(at + w));
+      }
+    }
+    return value;
+  }
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (p_.format == LineFormat::simple) {
+      if (!read_when([] { return true; })) return {};
+      value.push_back(read_word(slot + i));
+      continue;
+    }
+    std::uint64_t whole = 0;
+    for (std::uint64_t half = 0; half < 2; ++half) {
+      const std::uint64_t place = slot + 2 * i + half;
+      if (!read_when([&memory, place, step] { return memory[place] >> 32U == step + 1; })) return {};
+      whole |= (read_word(place) & 0xFFFFFFFFU) << (32 * half);
+    }
+    value.push_back(whole);
+  }
+  return value;
+}
+
+bool Block::move(const gpu::Move& move) {
+  const std::uint64_t count = move.bytes / kWord;
+  const bool in_place = p_.operation != gpu::Operation::exchange && p_.operation != gpu::Operation::all_to_all;
+  Own& buffers = world_.own_buffers[gpu::number(rank_)];
+  Words& output = buffers.output;
+  const Words& own = in_place ? output : buffers.input;
+  const auto own_word = [&](std::uint64_t i) { return own[move.in_at / kWord + i]; };
+  Words value(count);
+  if (move.from != gpu::kNoLink) {
+    value = take(move.from, move.from_step, count);
+    if (world_.stopping) return false;
+    slots_read[peer(move.from)] = move.from_step + 1;
+    for (std::uint64_t i = 0; move.in != gpu::Region::none && i < count; ++i) value[i] += own_word(i);
+  } else {
+    for (std::uint64_t i = 0; i < count; ++i) value[i] = own_word(i);
+  }
+  for (std::uint64_t i = 0; move.out != gpu::Region::none && i < count; ++i) output[move.out_at / kWord + i] = value[i];
+  if (move.into != gpu::kNoLink) put(move.into, move.into_step, value);
+  return true;
+}
+
+void Block::add_to(std::string& key) const {
+  const auto add = [&](std::uint64_t word) {
+    key.append(static_cast<const char*>(static_cast<const void*>(&word)), kWord);
+  };
+  add(reads_);
+  add(digest_);
+  add(pending.size());
+  // Stores that may be seen in any order are alike in any order: those of one epoch, in the order of their places.
+  std::vector<const Store*> sorted;
+  for (const Store& store : pending) sorted.push_back(&store);
+  std::ranges::stable_sort(sorted, {},
+                           [](const Store* s) { return std::tuple(s->fences, s->memory, s->words.front().first); });
+  for (const Store* store : sorted) {
+    add(store->fences);
+    add(gpu::number(store->memory));
+    for (const auto& [place, value] : store->words) {
+      add(place);
+      add(value);
+    }
+  }
+}
+
+/// What is wrong with what the ranks have in the end.
+std::string World::fault() const {
+  const std::uint64_t n = gpu::number(p.ranks);
+  const std::uint64_t elements = p.bytes / kWord;
+  const auto wrong = [&](int rank, std::uint64_t i, std::uint64_t expected) -> std::string {
+    if (own_buffers[gpu::number(rank)].output[i] == expected) return {};
+    return "rank " + std::to_string(rank) + ", element " + std::to_string(i) + " is wrong";
+  };
+  const auto sum = [&](std::uint64_t i) {
+    std::uint64_t all = 0;
+    for (int rank = 0; rank < p.ranks; ++rank) all += value_of(rank, i);
+    return all;
+  };
+  for (int rank = 0; rank < p.ranks; ++rank) {
+    const std::uint64_t count = own_buffers[gpu::number(rank)].output.size();
+    for (std::uint64_t i = 0; i < count; ++i) {
+      std::optional<std::uint64_t> expected;
+      switch (p.operation) {
+        case gpu::Operation::clear:
+          break;
+        case gpu::Operation::exchange:
+          expected = value_of(1 - rank, i);
+          break;
+        case gpu::Operation::all_reduce:
+          expected = sum(i);
+          break;
+        case gpu::Operation::broadcast:
+          expected = value_of(p.root, i);
+          break;
+        case gpu::Operation::reduce:
+          if (rank == p.root) expected = sum(i);
+          break;
+        case gpu::Operation::all_gather:
+        case gpu::Operation::reduce_scatter:
+          for (std::uint64_t r = 0; r < n; ++r) {
+            const gpu::Share part = gpu::share(elements, n, r, 1);
+            if (i < part.begin || i >= part.begin + part.length) continue;
+            if (p.operation == gpu::Operation::all_gather) expected = value_of(static_cast<int>(r), i);
+            if (p.operation == gpu::Operation::reduce_scatter && r == gpu::number(rank)) expected = sum(i);
+          }
+          break;
+        case gpu::Operation::all_to_all: {
+          const std::uint64_t each = elements / n;
+          expected = value_of(static_cast<int>(i / each), gpu::number(rank) * each + i % each);
+          break;
+        }
+      }
+      if (!expected) continue;
+      if (std::string text = wrong(rank, i, *expected); !text.empty()) return text;
+    }
+  }
+  return {};
+}
+
+/// Depth first. To go back is to begin anew and repeat what led there.
+class Search {
+ public:
+  Search(const gpu::Program& program, const Slips& slips, std::uint64_t most)
+      : p_(program), slips_(slips), most_(most) {}
+
+  BlocksResult run() {
+    world_.emplace(p_, slips_);
+    enter();
+    while (!levels_.empty() && result_.finding.empty() && result_.states < most_) {
+      Level& level = levels_.back();
+      if (level.next == level.choices.size()) {
+        levels_.pop_back();
+        stale_ = true;
+        continue;
+      }
+      if (stale_) repeat();
+      world_->take(level.choices[level.next++]);
+      enter();
+    }
+    result_.complete = levels_.empty() && result_.finding.empty();
+    return result_;
+  }
+
+ private:
+  struct Level {
+    std::vector<World::Choice> choices{};
+    std::size_t next = 0;
+  };
+
+  void enter() {
+    if (!world_->violation.empty()) return find(world_->violation);
+    if (world_->ended()) {
+      ++result_.executions;
+      stale_ = true;
+      if (const std::string fault = world_->fault(); !fault.empty()) find(fault);
+      return;
+    }
+    if (!visited_.insert(world_->key()).second) {
+      stale_ = true;
+      return;
+    }
+    ++result_.states;
+    levels_.push_back({world_->choices()});
+    if (levels_.back().choices.empty()) find("nobody can go on");
+  }
+
+  void repeat() {
+    world_.emplace(p_, slips_);
+    for (std::size_t i = 0; i + 1 < levels_.size(); ++i) world_->take(levels_[i].choices[levels_[i].next - 1]);
+    stale_ = false;
+  }
+
+  void find(const std::string& what) {
+    result_.finding = what + " after";
+    for (const Level& level : levels_) {
+      if (level.next == 0) continue;
+      const World::Choice& choice = level.choices[level.next - 1];
+      result_.finding += " " + std::to_string(choice.block) + (choice.store ? " is seen" : " reads") + ",";
+    }
+  }
+
+  gpu::Program p_;
+  Slips slips_;
+  std::uint64_t most_;
+  std::optional<World> world_;
+  bool stale_ = false;
+  std::vector<Level> levels_;
+  std::unordered_set<std::string> visited_;
+  BlocksResult result_;
+};
+
+}  // namespace
+
+BlocksResult explore_blocks(gpu::Program program, const Slips& slips, std::uint64_t most_states) {
+  program.channels = 1;
+  return Search(program, slips, most_states).run();
+}
+
+}  // namespace twinlink::explore

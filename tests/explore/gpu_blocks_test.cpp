@@ -1,0 +1,101 @@
+// What thread blocks do through all interleavings of two and three ranks: every line format is right as it stands, and
+// each slip is found.
+#include <gtest/gtest.h>
+
+#include <ostream>
+
+#include "protocols/gpu/work.hpp"
+#include "tests/explore/explored_blocks.hpp"
+
+namespace twinlink::gpu {
+
+void PrintTo(LineFormat format, std::ostream* out) { *out << to_string(format); }
+
+}  // namespace twinlink::gpu
+
+namespace twinlink::explore {
+namespace {
+
+using gpu::LineFormat;
+using gpu::Operation;
+using gpu::Program;
+
+/// FIFOs of two slots of two elements.
+Program program_of(Operation operation, LineFormat format, int ranks, std::uint64_t elements) {
+  return {.operation = operation, .format = format, .ranks = ranks, .bytes = elements * 8, .slot = 16, .slots = 2};
+}
+
+Program message(LineFormat format, std::uint64_t elements, std::uint64_t back = 0) {
+  Program program = program_of(Operation::exchange, format, 2, elements);
+  program.received = back * 8;
+  return program;
+}
+
+class ExploredBlocks : public testing::TestWithParam<LineFormat> {
+ protected:
+  static void expect_clean(const Program& program) {
+    const BlocksResult result = explore_blocks(program);
+    EXPECT_TRUE(result.clean()) << result.finding << ", " << result.states << " states";
+  }
+};
+
+TEST_P(ExploredBlocks, AMessageOfTwiceAsManySlotsAsTheFifoHas) { expect_clean(message(GetParam(), 8)); }
+
+TEST_P(ExploredBlocks, MessagesThatPassEachOther) { expect_clean(message(GetParam(), 4, 2)); }
+
+TEST_P(ExploredBlocks, AllReduceOfTwo) { expect_clean(program_of(Operation::all_reduce, GetParam(), 2, 8)); }
+
+TEST_P(ExploredBlocks, AllReduceOfThree) { expect_clean(program_of(Operation::all_reduce, GetParam(), 3, 3)); }
+
+TEST_P(ExploredBlocks, AllGatherOfThree) { expect_clean(program_of(Operation::all_gather, GetParam(), 3, 3)); }
+
+TEST_P(ExploredBlocks, ReduceScatterOfThree) { expect_clean(program_of(Operation::reduce_scatter, GetParam(), 3, 3)); }
+
+TEST_P(ExploredBlocks, BroadcastOfThree) { expect_clean(program_of(Operation::broadcast, GetParam(), 3, 6)); }
+
+TEST_P(ExploredBlocks, ReduceToTheSecondOfThree) {
+  Program program = program_of(Operation::reduce, GetParam(), 3, 4);
+  program.root = 1;
+  expect_clean(program);
+}
+
+/// Of LL, whose stores are the smallest, three have too many orders.
+TEST_P(ExploredBlocks, AllToAllOfTwoOrThree) {
+  const int ranks = GetParam() == LineFormat::ll ? 2 : 3;
+  expect_clean(program_of(Operation::all_to_all, GetParam(), ranks, static_cast<std::uint64_t>(ranks)));
+}
+
+TEST_P(ExploredBlocks, ASlotThatIsFilledWithoutACreditIsFound) {
+  EXPECT_NE(explore_blocks(message(GetParam(), 8), {.free_credit = true}).finding, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, ExploredBlocks, testing::Values(LineFormat::simple, LineFormat::ll, LineFormat::ll128),
+                         [](const auto& tested) { return std::string(gpu::to_string(tested.param)); });
+
+TEST(SlipsOfBlocks, ARingThroughOneSlotWaitsForEver) {
+  Program program = program_of(Operation::all_reduce, LineFormat::ll, 2, 2);
+  program.slots = 1;
+  EXPECT_NE(explore_blocks(program).finding.find("nobody can go on"), std::string::npos);
+}
+
+TEST(SlipsOfBlocks, SimpleWithoutItsFenceIsFound) {
+  EXPECT_NE(explore_blocks(message(LineFormat::simple, 2), {.no_fence = true}).finding, "");
+}
+
+TEST(SlipsOfBlocks, ATornLineOfLl128IsFound) {
+  EXPECT_NE(explore_blocks(message(LineFormat::ll128, 2), {.torn_lines = true}).finding, "");
+}
+
+TEST(SlipsOfBlocks, ATornHalfOfLlIsFound) {
+  EXPECT_NE(explore_blocks(message(LineFormat::ll, 2), {.torn_halves = true}).finding, "");
+}
+
+/// LL and LL128 need no fence: they have none.
+TEST(SlipsOfBlocks, LinesAreRightWithoutAFence) {
+  for (const LineFormat format : {LineFormat::ll, LineFormat::ll128}) {
+    EXPECT_TRUE(explore_blocks(message(format, 6), {.no_fence = true}).clean()) << gpu::to_string(format);
+  }
+}
+
+}  // namespace
+}  // namespace twinlink::explore

@@ -1,0 +1,217 @@
+// What programs of thread blocks take on the simulated machine, in closed form.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "model/engine/simulation.hpp"
+#include "protocols/gpu/program.hpp"
+#include "protocols/registry.hpp"
+#include "tests/model/engine/one_message.hpp"
+#include "tests/platforms/sample_platform.hpp"
+#include "tests/support/finish.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using namespace testing;  // NOLINT: the sample platform's numbers
+
+constexpr Rate kBlock{1e9};
+constexpr Seconds kLl = 1.0_us;
+constexpr Seconds kLl128 = 2.0_us;
+constexpr Seconds kSimple = 3.0_us;
+constexpr Seconds kBus = 0.25_us;
+constexpr Seconds kWay = kBus * 2;  ///< from GPU to GPU below one hub
+constexpr Rate kLocal{50e9};        ///< a kernel's copies within a GPU
+
+// From a store until the peer's block sees it.
+constexpr Seconds kHopLl = kLl + kWay;
+constexpr Seconds kHopLl128 = kLl128 + kWay;
+constexpr Seconds kHopSimple = kSimple + kWay * 3;
+
+template <class T>
+Sourced<T> made_up(T value) {
+  return {value, {Quality::assumed, "round numbers for tests"}};
+}
+
+/// The sample machine with two GPUs more on its second hub, and what thread blocks do.
+Platform machine() {
+  Platform platform = sample_platform();
+  platform.gpu_types.front().blocks =
+      BlockCosts{.rate = made_up(kBlock), .ll = made_up(kLl), .ll128 = made_up(kLl128), .simple = made_up(kSimple)};
+  Node& node = platform.node;
+  for (const char* number : {"3", "4"}) {
+    node.gpus.push_back(
+        {.name = std::string("gpu") + number, .type = "sample", .memory_near = "memory1", .nic = "nic0"});
+    Link bus = node.links.back();
+    bus.name = std::string("bus") + number;
+    bus.from = std::string("gpu") + number;
+    bus.to = "hub1";
+    node.links.push_back(bus);
+  }
+  for (Link& link : node.links) {
+    if (link.name.starts_with("bus")) link.latency = made_up(kBus);
+  }
+  return platform;
+}
+
+Settings settings_of(const std::string& format, int channels, Bytes slot = 64_KiB, int slots = 8) {
+  Settings settings{.chunk = slot, .depth = slots};
+  settings.options = {{"proto", format}, {"channels", std::to_string(channels)}};
+  return settings;
+}
+
+std::vector<Place> peers(int count) {
+  std::vector<Place> places;
+  for (int gpu = 1; gpu <= count; ++gpu) places.push_back({0, gpu, {}});
+  return places;
+}
+
+/// All ranks begin at once.
+void begin_together(MeasuredRank& rank) {
+  constexpr Seconds kStart{1.0};
+  finish(rank, rank.compute(kStart - rank.now(), kOnHost), kLong);
+}
+
+/// From the common start until the last rank is through. The connections are there.
+Seconds time_of(const std::vector<Place>& places, const Settings& settings, Collective what, Bytes size) {
+  Seconds last{};
+  simulate(machine(), places, [&](MeasuredRank& rank) {
+    const Buffer data = rank.allocate(Memory::device, size);
+    rank.fill(View(data), summable(1));
+    const auto all = find_protocol("nccl").join(rank, settings);
+    EXPECT_TRUE(all->run(what, View(data)).ok());
+    begin_together(rank);
+    const Seconds start = rank.now();
+    EXPECT_TRUE(all->run(what, View(data)).ok());
+    last = std::max(last, rank.now() - start);
+  });
+  return last;
+}
+
+/// The same of a message, until the receiver has it.
+Seconds time_of_message(const std::vector<Place>& places, const Settings& settings, Bytes size) {
+  Seconds arrived{};
+  simulate(machine(), places, [&](MeasuredRank& rank) {
+    const View data(rank.allocate(Memory::device, size));
+    const auto channel = find_protocol("nccl").connect(rank, RankId{1 - rank.id().value}, settings);
+    const auto move = [&] { return rank.id().value == 0 ? channel->send(data) : channel->receive(data); };
+    EXPECT_TRUE(move().ok());
+    begin_together(rank);
+    const Seconds start = rank.now();
+    EXPECT_TRUE(move().ok());
+    if (rank.id().value == 1) arrived = rank.now() - start;
+  });
+  return arrived;
+}
+
+/// Two elements for each rank: every step is a hop, and lines go through as they come.
+class RingOfLines : public ::testing::TestWithParam<int> {
+ protected:
+  void expect_hops(const std::string& format, Seconds hop, Bytes lines) const {
+    const int ranks = GetParam();
+    const Bytes size{16 * static_cast<std::uint64_t>(ranks)};
+    expect_near(time_of(peers(ranks), settings_of(format, 1), Collective::all_reduce, size),
+                kOverhead + hop * (2.0 * (ranks - 1)) + lines / kBlock);
+  }
+};
+
+TEST_P(RingOfLines, AnAllReduceInLlIsItsHopsAndItsLines) { expect_hops("ll", kHopLl, 32_B); }
+TEST_P(RingOfLines, AnAllReduceInLl128IsItsHopsAndALine) { expect_hops("ll128", kHopLl128, 128_B); }
+
+INSTANTIATE_TEST_SUITE_P(Of, RingOfLines, ::testing::Values(2, 3, 4),
+                         [](const auto& tested) { return std::to_string(tested.param) + "_ranks"; });
+
+/// A slot is seen whole: each step stores it, and then comes the hop.
+TEST(ProgramForms, AnAllReduceInSimpleStoresASlotAndTellsItInEachStep) {
+  constexpr Bytes kChunk = 16_KiB;
+  expect_near(time_of(peers(3), settings_of("simple", 1), Collective::all_reduce, kChunk * 3),
+              kOverhead + (kChunk / kBlock + kHopSimple) * 4 + kChunk / kLocal);
+}
+
+TEST(ProgramForms, AnAllGatherHasHalfTheStepsOfAnAllReduce) {
+  constexpr Bytes kChunk = 16_KiB;
+  expect_near(time_of(peers(3), settings_of("simple", 1), Collective::all_gather, kChunk * 3),
+              kOverhead + (kChunk / kBlock + kHopSimple) * 2 + kChunk / kLocal);
+}
+
+TEST(ProgramForms, SlotsOfABroadcastFollowEachOther) {
+  constexpr Bytes kSlot = 64_KiB;
+  constexpr int kSlots = 6;
+  // Of the chain of three two hops, and the other slots behind the first one.
+  expect_near(time_of(peers(3), settings_of("simple", 1, kSlot), Collective::broadcast, kSlot * kSlots),
+              kOverhead + (kSlot / kBlock + kHopSimple) * 2 + kSlot / kBlock * (kSlots - 1) + kSlot / kLocal);
+}
+
+/// Half of what lines of LL carry are flags, and of LL128 a sixteenth.
+TEST(ProgramForms, FlagsTakeTheirShareOfALinkInLl) {
+  expect_near(time_of_message(peers(2), settings_of("ll", 1, 32_KiB), 24_KiB), kOverhead + 48_KiB / kBlock + kHopLl);
+}
+TEST(ProgramForms, FlagsTakeTheirShareOfALinkInLl128) {
+  expect_near(time_of_message(peers(2), settings_of("ll128", 1, 64_KiB), 30_KiB),
+              kOverhead + 32_KiB / kBlock + kHopLl128);
+}
+
+/// Two slots, and the way of a credit back is longer than a slot takes: each waits for the one before the last.
+TEST(ProgramForms, ASenderWaitsForCredit) {
+  constexpr Bytes kSlot = 1_KiB;
+  constexpr int kSlots = 10;
+  const Seconds local = kSlot / kLocal;
+  std::vector<Seconds> sent;
+  std::vector<Seconds> taken;
+  for (std::size_t k = 0; k < kSlots; ++k) {
+    const Seconds free = k < 2 ? Seconds{} : taken[k - 2] + kLl + kWay;
+    sent.push_back(std::max(k == 0 ? Seconds{} : sent[k - 1], free) + kSlot / kBlock);
+    taken.push_back(std::max(k == 0 ? Seconds{} : taken[k - 1], sent[k] + kHopSimple) + local);
+  }
+  expect_near(time_of_message(peers(2), settings_of("simple", 1, kSlot, 2), kSlot * kSlots), kOverhead + taken.back());
+}
+
+/// Blocks add up until a kernel's stores reach no more. The last slots of all are taken in at once.
+Seconds of_channels(int channels, Rate rate) {
+  return kOverhead + 8_MiB / rate + kHopSimple + 64_KiB * static_cast<std::uint64_t>(channels) / kLocal;
+}
+TEST(ProgramForms, FourBlocksMoveFourTimesAsMuch) {
+  const Seconds time = time_of_message(peers(2), settings_of("simple", 4), 8_MiB);
+  EXPECT_NEAR(time.value() / of_channels(4, Rate{4e9}).value(), 1, 1e-4);
+}
+TEST(ProgramForms, EightBlocksShareWhatAKernelReaches) {
+  const Seconds time = time_of_message(peers(2), settings_of("simple", 8), 8_MiB);
+  EXPECT_NEAR(time.value() / of_channels(8, kKernelPush).value(), 1, 1e-4);
+}
+
+/// Blocks that send and blocks that receive: messages both ways take as long as one.
+TEST(ProgramForms, MessagesBothWaysPassEachOther) {
+  constexpr Bytes kSlot = 64_KiB;
+  Seconds last{};
+  simulate(machine(), peers(2), [&](MeasuredRank& rank) {
+    const View out(rank.allocate(Memory::device, kSlot * 4));
+    const View in(rank.allocate(Memory::device, kSlot * 4));
+    const auto channel = find_protocol("nccl").connect(rank, RankId{1 - rank.id().value}, settings_of("simple", 1));
+    EXPECT_TRUE(channel->exchange({&out, 1}, {&in, 1}).ok());
+    begin_together(rank);
+    const Seconds start = rank.now();
+    EXPECT_TRUE(channel->exchange({&out, 1}, {&in, 1}).ok());
+    last = std::max(last, rank.now() - start);
+  });
+  expect_near(last, kOverhead + kSlot * 4 / kBlock + kHopSimple + kSlot / kLocal);
+}
+
+/// Without peer access the slots lie in the receiver's host memory: a store goes there, and a load fetches it.
+TEST(ProgramForms, WithoutPeerAccessBlocksMeetInHostMemory) {
+  expect_near(time_of_message({kLoneGpu, kFirstPeer}, settings_of("ll", 1), 8_B),
+              kOverhead + kLl + kBus + kBus * 2 + 16_B / kBlock);
+}
+
+TEST(ProgramForms, AGpuTypeWithoutBlocksRunsNoPrograms) {
+  const Platform platform = sample_platform();
+  const Topology topology(platform);
+  const Support support = find_protocol("nccl").supports(topology.path(kFirstPeer, kSecondPeer));
+  EXPECT_EQ(support.kind, Support::Kind::no);
+  EXPECT_EQ(support.reason,
+            "the platform does not say what thread blocks of a Sample do: its GPU type has no 'blocks'");
+}
+
+}  // namespace
+}  // namespace twinlink::model

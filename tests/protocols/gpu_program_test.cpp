@@ -1,0 +1,216 @@
+// Programs of thread blocks as numbers: shares cover all bytes, and what the CPU counts is what blocks pass on.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "protocols/gpu/choice.hpp"
+#include "protocols/gpu/run.hpp"
+
+namespace twinlink::gpu {
+namespace {
+
+constexpr std::array kRings{Operation::all_reduce, Operation::all_gather, Operation::reduce_scatter,
+                            Operation::broadcast, Operation::reduce};
+
+/// A block that waits for nobody and counts.
+class CountingBlock {
+ public:
+  CountingBlock(std::int32_t channel, std::uint64_t most) : channel_(channel), most_(most) {}
+
+  void play(std::int32_t role) { role_ = role; }
+  [[nodiscard]] std::int32_t channel() const { return channel_; }
+  [[nodiscard]] std::int32_t role() const { return role_; }
+  [[nodiscard]] static std::uint64_t sent(std::int32_t) { return 7; }
+  [[nodiscard]] static std::uint64_t received(std::int32_t) { return 11; }
+  bool await_credit(std::int32_t link, std::uint64_t step) {
+    EXPECT_EQ(step, 7 + sends[link]);
+    return true;
+  }
+  bool await_slot(std::int32_t link, std::uint64_t step) {
+    EXPECT_EQ(step, 11 + receives[link]);
+    return true;
+  }
+  bool barrier(bool good) { return good; }
+  void fence() {}
+  void signal(std::int32_t, std::uint64_t) {}
+  void give_credit(std::int32_t, std::uint64_t) {}
+  void clear(std::int32_t) {}
+  bool move(const Move& move) {
+    const bool has_slot = move.into != kNoLink || move.from != kNoLink;
+    EXPECT_LE(has_slot ? move.bytes : 0, most_);
+    if (move.into != kNoLink) ++sends[move.into];
+    if (move.from != kNoLink) ++receives[move.from];
+    if (move.out != Region::none) written += move.bytes;
+    return true;
+  }
+
+  std::map<std::int32_t, std::uint64_t> sends{};
+  std::map<std::int32_t, std::uint64_t> receives{};
+  std::uint64_t written = 0;
+
+ private:
+  std::int32_t channel_;
+  std::int32_t role_ = 0;
+  std::uint64_t most_;
+};
+
+Program program_of(Operation operation, int ranks, int rank, int channels, std::uint64_t bytes) {
+  return {.operation = operation,
+          .format = LineFormat::simple,
+          .rank = rank,
+          .ranks = ranks,
+          .root = operation == Operation::reduce ? 1 : 0,
+          .channels = channels,
+          .bytes = bytes,
+          .slot = 64,
+          .slots = 4};
+}
+
+/// The blocks of a channel, one for each role.
+CountingBlock counted(const Program& p, std::int32_t channel) {
+  CountingBlock block(channel, p.slot);
+  for (std::int32_t role = 0; role < blocks_of(p) / p.channels; ++role) {
+    block.play(role);
+    EXPECT_TRUE(run(block, p));
+  }
+  return block;
+}
+
+/// Ranks, channels and bytes that do not fit each other.
+template <class Body>
+void for_each_size(const Body& body) {
+  for (const int ranks : {2, 3, 5, 8}) {
+    for (const int channels : {1, 2, 3, 24}) {
+      for (const std::uint64_t elements : {1U, 2U, 9U, 64U, 127U, 1001U}) body(ranks, channels, elements * 8);
+    }
+  }
+}
+
+TEST(GpuProgram, SharesCoverAllBytesInOrder) {
+  for (const std::uint64_t bytes : {0U, 1U, 15U, 16U, 17U, 1000U, 4096U}) {
+    for (const std::uint64_t parts : {1U, 2U, 7U, 32U}) {
+      std::uint64_t end = 0;
+      for (std::uint64_t i = 0; i < parts; ++i) {
+        const Share part = share(bytes, parts, i, kGrainBytes);
+        EXPECT_EQ(part.begin, end);
+        EXPECT_EQ(part.begin % kGrainBytes, 0U);
+        end += part.length;
+      }
+      EXPECT_EQ(end, bytes);
+    }
+  }
+}
+
+TEST(GpuProgram, ARankSendsAsManySlotsAsItsSuccessorReceives) {
+  for_each_size([](int ranks, int channels, std::uint64_t bytes) {
+    for (const Operation operation : kRings) {
+      for (int rank = 0; rank < ranks; ++rank) {
+        for (int channel = 0; channel < channels; ++channel) {
+          const Program mine = program_of(operation, ranks, rank, channels, bytes);
+          const Program next = program_of(operation, ranks, (rank + 1) % ranks, channels, bytes);
+          ASSERT_EQ(sent_slots(mine, channel), received_slots(next, channel)) << to_string(operation);
+        }
+      }
+    }
+  });
+}
+
+TEST(GpuProgram, TheCpuCountsWhatBlocksPassOn) {
+  for_each_size([](int ranks, int channels, std::uint64_t bytes) {
+    for (const Operation operation : kRings) {
+      for (int rank = 0; rank < ranks; ++rank) {
+        const Program p = program_of(operation, ranks, rank, channels, bytes);
+        for (int channel = 0; channel < channels; ++channel) {
+          CountingBlock block = counted(p, channel);
+          ASSERT_EQ(block.sends[kBehind], sent_slots(p, channel)) << to_string(operation);
+          ASSERT_EQ(block.receives[kBefore], received_slots(p, channel)) << to_string(operation);
+        }
+      }
+    }
+  });
+}
+
+/// Every byte that the operation promises is written once.
+TEST(GpuProgram, BlocksWriteWhatIsPromised) {
+  for_each_size([](int ranks, int channels, std::uint64_t bytes) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      const std::uint64_t own = share(bytes, number(ranks), number(rank), kElementBytes).length;
+      const std::map<Operation, std::uint64_t> promised{{Operation::all_reduce, bytes},
+                                                        {Operation::all_gather, bytes - own},
+                                                        {Operation::reduce_scatter, own},
+                                                        {Operation::broadcast, rank == 0 ? 0 : bytes},
+                                                        {Operation::reduce, rank == 1 ? bytes : 0},
+                                                        {Operation::all_to_all, bytes * number(ranks)}};
+      for (const auto& [operation, expected] : promised) {
+        const bool blocks = operation == Operation::all_to_all;
+        const Program p = program_of(operation, ranks, rank, channels, blocks ? bytes * number(ranks) : bytes);
+        std::uint64_t written = 0;
+        for (int channel = 0; channel < channels; ++channel) written += counted(p, channel).written;
+        ASSERT_EQ(written, expected) << to_string(operation) << ", " << ranks << " ranks, rank " << rank << ", "
+                                     << channels << " channels, " << bytes << " B";
+      }
+    }
+  });
+}
+
+TEST(GpuProgram, EachPairOfAnAllToAllPassesTheSameSlotsBothWays) {
+  for (const int ranks : {2, 3, 6}) {
+    Program p = program_of(Operation::all_to_all, ranks, 1, 2, 8 * number(ranks) * 100);
+    for (int channel = 0; channel < 2; ++channel) {
+      CountingBlock block = counted(p, channel);
+      for (int link = 0; link < ranks - 1; ++link) {
+        EXPECT_EQ(block.sends[link], sent_slots(p, channel));
+        EXPECT_EQ(block.receives[link], received_slots(p, channel));
+      }
+    }
+  }
+}
+
+TEST(GpuProgram, MessagesGoBothWaysAtOnce) {
+  Program p = program_of(Operation::exchange, 2, 0, 3, 1000);
+  EXPECT_EQ(blocks_of(p), 3) << "one way";
+  p.received = 77;
+  EXPECT_EQ(blocks_of(p), 6) << "senders and receivers";
+  for (int channel = 0; channel < 3; ++channel) {
+    CountingBlock block = counted(p, channel);
+    EXPECT_EQ(block.sends[0], sent_slots(p, channel));
+    EXPECT_EQ(block.receives[0], received_slots(p, channel));
+  }
+}
+
+// ---- choice ---------------------------------------------------------------------------------------------------------
+
+LineFormat format_at(Bytes bytes, const Ground& ground = ground_of("NVIDIA H200", true)) {
+  return choose(ground, Operation::all_reduce, bytes, 2, {}).format;
+}
+
+/// NCCL on two H200 takes LL to 512 KiB and Simple from 8 MiB on; between them its model and this one are near ties.
+TEST(GpuChoice, TakesLlForSmallAndSimpleForLargeCollectives) {
+  for (const Bytes bytes : {8_B, 4_KiB, 256_KiB}) EXPECT_EQ(format_at(bytes), LineFormat::ll) << bytes.count();
+  for (const Bytes bytes : {16_MiB, 1_GiB}) EXPECT_EQ(format_at(bytes), LineFormat::simple) << bytes.count();
+}
+
+TEST(GpuChoice, TakesLl128OnlyOverNvlink) {
+  const Ground without = ground_of("NVIDIA H200", false);
+  for (Bytes bytes = 8_B; bytes < 1_GiB; bytes = bytes * 2) EXPECT_NE(format_at(bytes, without), LineFormat::ll128);
+}
+
+TEST(GpuChoice, SaysWhy) {
+  const Choice choice = choose(ground_of("NVIDIA H200", true), Operation::all_reduce, 8_B, 2, {});
+  EXPECT_EQ(choice.why, "predicted us: ll 7.80, ll128 17.80, simple 15.20");
+  EXPECT_EQ(choice.channels, 1);
+}
+
+TEST(GpuChoice, SmallMessagesHaveFewerChannels) {
+  const Ground ground = ground_of("NVIDIA H100 80GB HBM3", true);
+  const Fixed simple{.format = LineFormat::simple};
+  EXPECT_EQ(choose(ground, Operation::all_reduce, 64_KiB, 2, simple).channels, 2);
+  EXPECT_EQ(choose(ground, Operation::all_reduce, 1_GiB, 2, simple).channels, ground.channels);
+  EXPECT_EQ(choose(ground, Operation::all_reduce, 8_B, 2, {.channels = 5}).channels, 5);
+}
+
+}  // namespace
+}  // namespace twinlink::gpu

@@ -1,0 +1,99 @@
+// NCCL's own switches by their names, and what contradicts itself.
+#include <gmock/gmock.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "protocols/core/errors.hpp"
+#include "protocols/core/options.hpp"
+#include "protocols/nccl/nccl.hpp"
+#include "protocols/nccl/nccl_options.hpp"
+
+namespace twinlink::nccl {
+namespace {
+
+using testing::HasSubstr;
+using Switches = std::vector<std::pair<std::string, std::string>>;
+
+Options read(const Switches& switches, Settings settings = nccl_protocol().defaults()) {
+  set_options(nccl_protocol(), settings, switches);
+  return read_options(nccl_protocol(), settings, "NVIDIA H200", true);
+}
+
+std::string refusal(const Switches& switches, const Settings& settings = nccl_protocol().defaults()) {
+  try {
+    static_cast<void>(read(switches, settings));
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(NcclOptions, TakesNcclsSwitchesByTheirNames) {
+  const Options options = read({{"NCCL_ALGO", "Ring"},
+                                {"NCCL_PROTO", "LL128"},
+                                {"NCCL_MIN_NCHANNELS", "4"},
+                                {"NCCL_MAX_NCHANNELS", "8"},
+                                {"NCCL_BUFFSIZE", "1M"}});
+  EXPECT_EQ(options.fixed.format, gpu::LineFormat::ll128);
+  EXPECT_EQ(options.ground.least_channels, 4);
+  EXPECT_EQ(options.ground.channels, 8);
+  EXPECT_EQ(options.geometry.slot, 128_KiB);
+  EXPECT_TRUE(options.p2p);
+  EXPECT_TRUE(options.shm);
+}
+
+TEST(NcclOptions, WithoutPeerMemoryTheRuleKnowsIt) {
+  const Options options = read({{"NCCL_P2P_DISABLE", "1"}});
+  EXPECT_FALSE(options.p2p);
+  EXPECT_FALSE(options.geometry.p2p);
+  EXPECT_FALSE(options.ground.links);
+}
+
+TEST(NcclOptions, HasNcclsOwnSizesByDefault) {
+  const Options options = read({});
+  EXPECT_EQ(options.geometry.slot, 512_KiB);
+  EXPECT_EQ(options.geometry.slots, 8);
+  EXPECT_EQ(options.geometry.channels, options.ground.channels);
+  EXPECT_FALSE(options.fixed.format);
+}
+
+TEST(NcclOptions, RefusesWhatContradictsItself) {
+  EXPECT_THAT(refusal({{"min_channels", "8"}, {"max_channels", "4"}}),
+              HasSubstr("min_channels is 8, and max_channels 4"));
+  EXPECT_THAT(refusal({{"channels", "8"}, {"NCCL_MAX_NCHANNELS", "4"}}), HasSubstr("leaves nothing to min_channels"));
+  EXPECT_THAT(refusal({{"channels", "65"}}), HasSubstr("channels is 65, more than 64"));
+  Settings chunked = nccl_protocol().defaults();
+  chunked.chunk = 64_KiB;
+  EXPECT_THAT(refusal({{"NCCL_BUFFSIZE", "1M"}}, chunked), HasSubstr("both say how large a slot is"));
+  EXPECT_THAT(refusal({{"buffer", "100"}}), HasSubstr("no room for 8 slots"));
+  EXPECT_THAT(refusal({{"proto", "LL64"}}), HasSubstr("'LL64' is none of"));
+  EXPECT_THAT(refusal({{"NCCL_ALGO", "Tree"}}), HasSubstr("'Tree' is none of"));
+  EXPECT_THAT(refusal({{"NCCL_P2P_LEVEL", "NVL"}}), HasSubstr("has no option 'NCCL_P2P_LEVEL'"));
+}
+
+TEST(NcclOptions, RanksNeedMemoryToMeetIn) {
+  const auto meets = [](const Switches& switches, const Path& path) {
+    try {
+      require_meeting(path, read(switches));
+    } catch (const UnavailableError& error) {
+      return std::string(error.what());
+    }
+    return std::string("meets");
+  };
+  const Path peers{.same_node = true, .peer_access = Answer::granted()};
+  const Path neighbours{.same_node = true, .peer_access = Answer::refused("no peers")};
+  const Path domain{.peer_access = Answer::granted()};
+  EXPECT_EQ(meets({{"shm_disable", "1"}}, peers), "meets");
+  EXPECT_EQ(meets({{"p2p_disable", "1"}}, peers), "meets");
+  EXPECT_EQ(meets({}, neighbours), "meets");
+  EXPECT_EQ(meets({}, domain), "meets");
+  EXPECT_THAT(meets({{"p2p_disable", "1"}, {"shm_disable", "1"}}, peers),
+              HasSubstr("p2p_disable forbids peer memory, and shm_disable forbids host memory"));
+  EXPECT_THAT(meets({{"shm_disable", "1"}}, neighbours), HasSubstr("no peers, and shm_disable forbids host memory"));
+  EXPECT_THAT(meets({{"p2p_disable", "1"}}, domain), HasSubstr("host memory is of one node"));
+}
+
+}  // namespace
+}  // namespace twinlink::nccl
