@@ -43,7 +43,8 @@ std::string_view to_string(Forwards forwards);
 struct Passing {
   std::optional<Sourced<Seconds>> latency{};
   Forwards forwards = Forwards::none;
-  std::optional<Sourced<Rate>> peer_read{};   ///< what all peer reads through it get together; absent: what links give
+  /// What all peer reads get together whose bytes come in by one of its links; absent: what links give.
+  std::optional<Sourced<Rate>> peer_read{};
   std::optional<Sourced<Rate>> peer_write{};  ///< and all peer writes
 };
 
@@ -147,17 +148,22 @@ struct GpuType {
   int capability_major = 0;
   int capability_minor = 0;
   bool unified_addressing = true;
+  std::optional<Sourced<Rate>>
+      duplex{};  ///< what its copies out of and into host memory get together; absent: each its own
   CopyCosts copies{};
 };
 
 /// How the driver copies between GPUs that do not reach each other: chunks through a bounce buffer in host memory.
+/// While one chunk is copied in, the next is copied out, and the driver waits for both; the first is copied out alone.
 struct Fallback {
   Cost cost{};            ///< without a rate
   std::string through{};  ///< where the bounce buffer lies: "source" and "target" are the memories near them
   Sourced<Bytes> chunk{};
-  Sourced<Seconds> per_chunk{};
-  /// After so many chunks the driver waits for both copies, and what the shorter one does of the last is not hidden.
-  int in_flight = 1;
+  Sourced<Seconds> per_chunk{};  ///< each chunk but the first, beside the longer of its two copies
+  /// What copies in both directions between two GPUs reach together, of what one alone does; absent: each its own.
+  std::optional<Sourced<Ratio>> both_ways{};
+  /// After so many chunks the buffer runs empty, and the next is copied out alone as the first was; 0: never.
+  int in_flight = 0;
 };
 
 /// Whose CPU copies the bytes of a message within a node.

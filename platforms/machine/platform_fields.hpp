@@ -45,7 +45,10 @@ void each_field(Either<Nic> auto& nic, const auto& visit) {
   visit("link", nic.link);
 }
 
-void each_field(Either<GpuType> auto& type, const auto& visit) { visit("memory", type.memory); }
+void each_field(Either<GpuType> auto& type, const auto& visit) {
+  visit("memory", type.memory);
+  visit("duplex", type.duplex);
+}
 
 void each_field(Either<Rdma> auto& rdma, const auto& visit) { visit("latency", rdma.latency); }
 
@@ -72,6 +75,7 @@ void each_field(Either<Fallback> auto& fallback, const auto& visit) {
   visit("gap", fallback.cost.gap);
   visit("chunk", fallback.chunk);
   visit("per_chunk", fallback.per_chunk);
+  visit("both_ways", fallback.both_ways);
 }
 
 void each_field(Either<NetworkCosts> auto& costs, const auto& visit) {

@@ -51,6 +51,8 @@ const std::set<std::string_view>& optional_numbers() {
     add_all(Nic{});
     add_all(Fabric{});
     add_all(Rdma{});
+    add_all(GpuType{});
+    add_all(Fallback{});
     add_all(Cost{});
     add_all(NetworkCosts{});
     add_all(RuntimeCosts{});

@@ -167,7 +167,7 @@ Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
   const Seconds ready = posted + copy.way->copy.latency(copy.size);
   const Seconds gap = cost.gap ? cost.gap->value.at(copy.size) : Seconds{};
   const Seconds turn = gap > Seconds{} ? queue.turn_end + gap : queue.flow_end;
-  queue.flow_end = std::max(ready, turn) + copy.blocks + copy.ending.raising + copy.size / copy.way->rate;
+  queue.flow_end = std::max(ready, turn) + copy.blocks + copy.ending.raising + copy.way->flow(copy.size);
   queue.turn_end = queue.flow_end + copy.signal + copy.ending.behind_signal;
   return queue.flow_end;
 }

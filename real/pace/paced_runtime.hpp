@@ -97,6 +97,9 @@ class PacedRuntime final : public DeviceRuntime {
     model::CopyCost copy{};
     Rate rate{};
     std::map<Bytes, Count>* counts = nullptr;  ///< of this entry of the cost table
+
+    /// Of all its bytes, in chunks where it goes in chunks.
+    [[nodiscard]] Seconds flow(Bytes size) const { return copy.in_chunks(size) + size / rate; }
   };
   struct Copy {
     Event inner{};

@@ -91,7 +91,7 @@ std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, cons
   if (found.cost == nullptr) return std::nullopt;
   return CopyTimes{.overhead = found.cost->overhead.value,
                    .latency = found.latency(size),
-                   .flow = flow_of_copy(primitive, size, found, topology),
+                   .flow = flow_of_copy(primitive, size, found, topology) + found.in_chunks(size),
                    .completion = topology.copy_ending(primitive.from, found).completion,
                    .by_event = found.by_event,
                    .gap = found.cost->gap ? found.cost->gap->value.at(size) : Seconds{}};

@@ -58,6 +58,7 @@ void take_copy_cost(SimWorld& world, Operation& operation) {
   const CopyEnding ending =
       operation.signal ? topology.put_ending(from, to, cost, operation.size) : topology.copy_ending(from, cost);
   operation.unhidden += ending.raising;
+  if (cost.chunks) operation.unhidden += cost.chunks->filling(operation.size);
   operation.by_event = cost.by_event && !ending.signal_with_end;
   operation.report.completion = ending.completion;
   if (operation.signal && !ending.signal_with_end) operation.until_signal = until_signal(world);
