@@ -21,7 +21,7 @@ void require_registered(const Part& part) {
   throw UsageError("the network adapter does not know this device memory: register_memory() comes first");
 }
 
-/// A core of the host is through with what it computes.
+/// A core of the host is through with what it computes, or the queue of an engine with what it does behind a copy.
 class HostWork final : public Happening {
  public:
   explicit HostWork(std::function<void()> ended) : ended_(std::move(ended)) {}
@@ -491,12 +491,35 @@ void SimRank::end(const OperationPtr& operation, Status status) {
         .mailbox_.post(id_, signal_tag(operation->signal->tag), now() + operation->until_signal,
                        ControlMessage(operation->signal->value));
   }
+  if (operation->until_event > Seconds{} && status == Status::delivered) return await_event(operation);
   complete(operation, status);
   if (operation->partner) deliver(operation);
 }
 
+/// The bytes of a put are there, and its rank has the event still to ask for.
+void SimRank::await_event(const OperationPtr& put) {
+  report_end(put);
+  put->queue->behind.push_back(put);
+  agenda_.add(now() + put->until_event, std::make_shared<HostWork>([this, put] {
+                std::erase(put->queue->behind, put);
+                let_know(put, Status::delivered);
+              }));
+}
+
 void SimRank::complete(const OperationPtr& operation, Status status) {
+  report_end(operation);
+  let_know(operation, status);
+}
+
+void SimRank::report_end(const OperationPtr& operation) {
   operation->report.ended = now();
+  if (!world_.observer) return;
+  operation->report.woke = std::ranges::find(awaited_, operation->op) != awaited_.end();
+  world_.observer(operation->ended_report());
+}
+
+/// Its rank may ask for the end from now on.
+void SimRank::let_know(const OperationPtr& operation, Status status) {
   operation->state = Operation::State::ended;
   operation->status = status;
   if (!operation->abandoned) operation->let_go();
@@ -505,10 +528,6 @@ void SimRank::complete(const OperationPtr& operation, Status status) {
     operation->seen = true;  // this rank's own CPU has ended it
   } else if (!operation->abandoned) {
     lookout_.add(operation);
-  }
-  if (world_.observer) {
-    operation->report.woke = std::ranges::find(awaited_, operation->op) != awaited_.end();
-    world_.observer(operation->ended_report());
   }
   cpu_.ring();
 }
