@@ -77,16 +77,17 @@ Explanation make_explanation(const Platform& platform, const std::vector<Place>&
   all.libraries = library_choices(all.path, options.size);
   const Protocol& protocol = options.protocol.empty() ? chosen : find_protocol(options.protocol);
   all.protocol = protocol.name();
-  all.settings = make_settings(protocol, options.settings);
+  bench::SettingsOptions settings = options.settings;
+  settings.library = platform.library;
+  all.settings = make_settings(protocol, settings);
   bench::require_readable(protocol, all.settings, all.packing, options.size);
   return all;
 }
 
-ExitCode explain(const ExplainOptions& options, const std::string& command_line) {
+ExitCode explain(ExplainOptions options, const std::string& command_line) {
   const Protocol* const asked = options.protocol.empty() ? nullptr : &find_protocol(options.protocol);
-  const Platform platform = asked == nullptr
-                                ? read_platform(options.platform)
-                                : read_platform(options.platform, *asked, make_settings(*asked, options.settings));
+  const Platform platform =
+      asked == nullptr ? read_platform(options.platform) : read_platform(options.platform, *asked, options.settings);
   const std::vector<Place> places = read_pair(options.pair, platform);
   if (options.output.format == bench::Format::csv) throw UsageError("--format csv is for --compare");
   require_writable(options.output);

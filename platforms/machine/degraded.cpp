@@ -18,6 +18,7 @@ class Degradation {
   void shrink(Passing& passing) const {
     shrink(passing.peer_read);
     shrink(passing.peer_write);
+    shrink(passing.duplex);
   }
   void shrink(HostMemory& memory) const {
     shrink(memory.copy_rate);

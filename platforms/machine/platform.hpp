@@ -46,6 +46,9 @@ struct Passing {
   /// What all peer reads get together whose bytes come in by one of its links; absent: what links give.
   std::optional<Sourced<Rate>> peer_read{};
   std::optional<Sourced<Rate>> peer_write{};  ///< and all peer writes
+  /// What GPUs copy to and from host memory over one of the links that lead to them, together; absent: each way as if
+  /// alone.
+  std::optional<Sourced<Rate>> duplex{};
 };
 
 struct Gpu {
@@ -148,8 +151,6 @@ struct GpuType {
   int capability_major = 0;
   int capability_minor = 0;
   bool unified_addressing = true;
-  std::optional<Sourced<Rate>>
-      duplex{};  ///< what its copies out of and into host memory get together; absent: each its own
   CopyCosts copies{};
 };
 
@@ -207,6 +208,8 @@ struct NetworkCosts {
   /// The receiver's CPU is busy taking an eager message in and learning of it, by its size; no part of `latency`;
   /// absent: 0. LogGP's overhead, less `receive_overhead`.
   std::optional<Sourced<Piecewise>> completion{};
+  /// The CPU finds out that a message lies in device memory, before it posts the send or the receive; absent: 0.
+  std::optional<Sourced<Seconds>> device_pointer{};
   /// The sender's CPU is busy learning that a send is over; absent: 0.
   std::optional<Sourced<Seconds>> send_completion{};
 
@@ -343,6 +346,7 @@ struct Platform {
   std::optional<Fallback> fallback{};
   std::optional<NetworkCosts> network{};  ///< between nodes
   NetworkCosts intra_node{};              ///< MPI through shared memory
+  std::string library{};                  ///< the MPI library by the name of its presets: "ucx"; empty: not said
   RuntimeCosts runtime{};
   WithinNode within_node{};
   std::vector<LaterFault> later_faults{};

@@ -18,6 +18,7 @@ void each_field(Either<Passing> auto& passing, const auto& visit) {
   visit("latency", passing.latency);
   visit("peer_read", passing.peer_read);
   visit("peer_write", passing.peer_write);
+  visit("duplex", passing.duplex);
 }
 
 void each_field(Either<HostMemory> auto& memory, const auto& visit) {
@@ -45,10 +46,7 @@ void each_field(Either<Nic> auto& nic, const auto& visit) {
   visit("link", nic.link);
 }
 
-void each_field(Either<GpuType> auto& type, const auto& visit) {
-  visit("memory", type.memory);
-  visit("duplex", type.duplex);
-}
+void each_field(Either<GpuType> auto& type, const auto& visit) { visit("memory", type.memory); }
 
 void each_field(Either<Rdma> auto& rdma, const auto& visit) { visit("latency", rdma.latency); }
 
@@ -91,6 +89,7 @@ void each_field(Either<NetworkCosts> auto& costs, const auto& visit) {
   visit("control", costs.control);
   visit("control_receive_overhead", costs.control_receive_overhead);
   visit("gap", costs.gap);
+  visit("device_pointer", costs.device_pointer);
   visit("completion", costs.completion);
   visit("send_completion", costs.send_completion);
 }

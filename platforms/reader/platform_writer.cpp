@@ -202,6 +202,7 @@ std::string platform_text(const Platform& platform, const std::vector<std::strin
   driver.add("fallback", platform.fallback);
   driver.add("runtime", platform.runtime);
   MapBuilder mpi;
+  if (!platform.library.empty()) mpi.add("library", platform.library);
   mpi.add("network", platform.network);
   mpi.add("intra_node", platform.intra_node);
   MapBuilder parts;

@@ -165,7 +165,9 @@ Json mpi() {
   for (const char* within_only : {"fragment", "uncached"}) between.erase(within_only);
   Json within = part<NetworkCosts>({{"copied_by", one_of(kCopiedBy)}});
   within["properties"].erase("striped_from");
-  return object({{"network", object(std::move(between))}, {"intra_node", std::move(within)}});
+  return object({{"library", {{"enum", Json(kLibraries)}}},
+                 {"network", object(std::move(between))},
+                 {"intra_node", std::move(within)}});
 }
 
 Json software() {

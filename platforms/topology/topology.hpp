@@ -163,6 +163,8 @@ class Topology {
   [[nodiscard]] std::size_t bounce_memory(std::size_t from, std::size_t to) const;
   /// What the narrowest link of a route lets through in its direction. Nothing for a route without links.
   [[nodiscard]] std::optional<Rate> narrowest(const Route& route, Reach reach) const;
+  /// What GPUs copy to and from host memory over a link, together, where one of its ends says so.
+  [[nodiscard]] std::optional<Rate> host_duplex(std::size_t link) const;
   /// What the links of a way, and what lies between its ends, add up to: one crossing.
   [[nodiscard]] Seconds latency(const Route& route) const;
   /// The way between a location and an adapter of its node; from and to a GPU as peer traffic, where there is such a

@@ -23,9 +23,9 @@ enum PortSlot : std::size_t {
 };  // where a link enters a hub or a memory
 constexpr std::size_t kPortsPerLink = 2;
 enum MemorySlot : std::size_t { read_slot, write_slot, slots_per_memory };
-// One engine for each kind of copies, and what all of them get that go to or from host memory.
-constexpr std::size_t kHostSlot = kCopyKinds;
-constexpr std::size_t kSlotsPerGpu = kCopyKinds + 1;
+// What goes over a link to and from host memory: once, or up and down again.
+enum HostSlot : std::size_t { once_slot, twice_slot, slots_per_host };
+constexpr std::size_t kSlotsPerGpu = kCopyKinds;  // one engine for each kind of copies
 
 template <class T>
 std::size_t index_of(const std::vector<T>& things, std::string_view name) {
@@ -100,7 +100,8 @@ void Machine::lay_out_slots() {
   first_port_ = first_nic_ + node.nics.size() * slots_per_nic;
   first_memory_ = first_port_ + node.links.size() * kPortsPerLink * slots_per_port;
   first_engine_ = first_memory_ + node.memories.size() * slots_per_memory;
-  no_link_ = first_engine_ + node.gpus.size() * kSlotsPerGpu;
+  first_host_ = first_engine_ + node.gpus.size() * kSlotsPerGpu;
+  no_link_ = first_host_ + node.links.size() * slots_per_host;
   rates_.resize(no_link_);
   cut_.resize(node.links.size());
   for (std::size_t i = 0; i < node.links.size(); ++i) {
@@ -127,6 +128,12 @@ void Machine::lay_out_slots() {
     const std::size_t memory = first_memory_ + i * slots_per_memory;
     rates_[memory + read_slot] = rates_[memory + write_slot] = value_of(node.memories[i].bandwidth);
   }
+  for (std::size_t i = 0; i < node.links.size(); ++i) {
+    const auto duplex = topology_.host_duplex(i);
+    if (!duplex) continue;
+    rates_[first_host_ + i * slots_per_host + once_slot] = duplex;
+    rates_[first_host_ + i * slots_per_host + twice_slot] = Rate{duplex->bytes_per_second() / 2};
+  }
   for (std::size_t gpu = 0; gpu < node.gpus.size(); ++gpu) {
     for (int i = 0; i < kCopyKinds; ++i) {
       const auto kind = static_cast<CopyKind>(i);
@@ -134,7 +141,6 @@ void Machine::lay_out_slots() {
       if (cost == nullptr || !shares_engine(kind)) continue;
       rates_[engine_of(gpu, kind)] = value_of(cost->rate);
     }
-    rates_[host_traffic_of(gpu)] = value_of(topology_.type_of(gpu).duplex);
     // What reads a peer is another engine than what writes into it, also where both cost the same.
     if (topology_.cost_of(CopyKind::peer_read, gpu) == nullptr) {
       rates_[engine_of(gpu, CopyKind::peer_read)] = rates_[engine_of(gpu, CopyKind::peer)];
@@ -150,8 +156,6 @@ std::size_t Machine::port_of(const Hop& hop) const {
 std::size_t Machine::engine_of(std::size_t gpu, CopyKind kind) const {
   return first_engine_ + gpu * kSlotsPerGpu + static_cast<std::size_t>(kind);
 }
-
-std::size_t Machine::host_traffic_of(std::size_t gpu) const { return first_engine_ + gpu * kSlotsPerGpu + kHostSlot; }
 
 SharedLink& Machine::make_link(std::size_t slot) {
   return slot == no_link_ ? network_.add_open_link() : network_.add_link(rates_[slot].value());
@@ -180,9 +184,13 @@ std::string Machine::name_of(std::size_t slot) const {
     const bool reads = (slot - first_memory_) % slots_per_memory == read_slot;
     return fmt::format("{} {}", node.memories[part(first_memory_, slots_per_memory)].name, reads ? "read" : "written");
   }
-  const std::size_t of_gpu = (slot - first_engine_) % kSlotsPerGpu;
+  if (slot >= first_host_) {
+    const bool twice = (slot - first_host_) % slots_per_host == twice_slot;
+    return fmt::format("{} host memory{}", node.links[part(first_host_, slots_per_host)].name,
+                       twice ? " and back" : "");
+  }
   return fmt::format("{} {}", node.gpus[part(first_engine_, kSlotsPerGpu)].name,
-                     of_gpu == kHostSlot ? "host traffic" : to_string(static_cast<CopyKind>(of_gpu)));
+                     to_string(static_cast<CopyKind>((slot - first_engine_) % kSlotsPerGpu)));
 }
 
 std::vector<LinkUse> Machine::link_use() const {
@@ -231,7 +239,7 @@ std::optional<Machine::Carried> Machine::carried(std::string_view part) const {
 }
 
 /// The links of a way, what they let devices have, and what the vertices between its ends let peer traffic have.
-void Machine::add_route(LinkSlots& slots, const Route& route, Reach reach, bool peers) const {
+void Machine::add_route(LinkSlots& slots, const Route& route, Reach reach, bool peers, bool to_host) const {
   const bool reads = reach == Reach::device_reads;
   std::optional<Hop> before;
   for (const Hop& hop : route) {
@@ -240,6 +248,11 @@ void Machine::add_route(LinkSlots& slots, const Route& route, Reach reach, bool 
     slots.push_back(link + (hop.forward ? forward_slot : backward_slot));
     slots.push_back(link + total_slot);
     if (reach != Reach::cpu) slots.push_back(link + (reads ? dma_read_slot : dma_write_slot));
+    if (to_host) {
+      const bool twice = std::ranges::count(route, hop.link, &Hop::link) > 1;
+      slots.push_back(first_host_ + hop.link * slots_per_host + once_slot);
+      if (twice) slots.push_back(first_host_ + hop.link * slots_per_host + twice_slot);
+    }
     before = hop;
   }
 }
@@ -270,12 +283,10 @@ Machine::CopySlots Machine::make_copy_slots(End from, End to, bool cached) const
   const CopyCost copy = topology_.copy_cost(from, to);
   CopySlots result{.limit = copy.rate};
   const bool peers = from.location.kind == Location::Kind::gpu && to.location.kind == Location::Kind::gpu && copy.kind;
-  add_route(result.slots, topology_.copy_route(from.location, to.location), copy.reach, peers);
+  const bool within = from.location == to.location;
+  const bool to_host = !peers && !within && copy.kind != CopyKind::host_to_host;
+  add_route(result.slots, topology_.copy_route(from.location, to.location), copy.reach, peers, to_host);
   add_copy_memories(result.slots, from, to, cached);
-  for (const End* end : {&from, &to}) {
-    const bool by_host = end->location.kind == Location::Kind::gpu && !peers && from.location != to.location;
-    if (by_host) result.slots.push_back(host_traffic_of(end->location.index));
-  }
   if (copy.kind && copy.gpu) {
     using enum CopyKind;
     const bool pageable = *copy.kind == pageable_to_device || *copy.kind == device_to_pageable;

@@ -102,8 +102,7 @@ class Machine {
   [[nodiscard]] std::string name_of(std::size_t slot) const;
   [[nodiscard]] std::size_t port_of(const Hop& hop) const;
   [[nodiscard]] std::size_t engine_of(std::size_t gpu, CopyKind kind) const;
-  [[nodiscard]] std::size_t host_traffic_of(std::size_t gpu) const;
-  void add_route(LinkSlots& slots, const Route& route, Reach reach, bool peers) const;
+  void add_route(LinkSlots& slots, const Route& route, Reach reach, bool peers, bool to_host = false) const;
   void add_memory(LinkSlots& slots, std::size_t memory, bool reads, bool writes) const;
   void add_copy_memories(LinkSlots& slots, End from, End to, bool cached) const;
   [[nodiscard]] CopySlots make_copy_slots(End from, End to, bool cached) const;
@@ -128,6 +127,7 @@ class Machine {
   std::size_t first_port_ = 0;  ///< of each link the one that its bytes enter forward, then backward
   std::size_t first_memory_ = 0;
   std::size_t first_engine_ = 0;
+  std::size_t first_host_ = 0;  ///< of each link, by which GPUs copy to and from host memory
   std::size_t no_link_ = 0;
   std::unordered_map<int, NodeLinks> nodes_;
   std::map<std::tuple<int, std::size_t, std::size_t>, SharedLink*> drivers_;  ///< of a node and two GPUs without peers

@@ -31,6 +31,11 @@ class HostWork final : public Happening {
   std::function<void()> ended_;
 };
 
+/// The library asks the driver of a pointer that may be one to device memory.
+Seconds looking_at(const Part& part, const NetworkCosts& costs) {
+  return part.allocation->memory == Memory::device ? or_none(costs.device_pointer) : Seconds{};
+}
+
 }  // namespace
 
 SimRank::SimRank(SimWorld& world, RankId id)
@@ -333,7 +338,7 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   operation->take_snapshot();
   operation->hold();
   if (world_.observer) operation->report.cost = ways_.by_shared_memory(to) ? "intra_node" : "network";
-  operation->report.overhead = costs.posting(source.length);
+  operation->report.overhead = costs.posting(source.length) + looking_at(source, costs);
   operation->report.completion = or_none(costs.send_completion);
   // The way of control messages is looked up where the limit is another one than that of the curve.
   const Seconds asking = costs.latency_limit ? (costs.control.value + ways_.latency_of_control(to)) * 2 : Seconds{};
@@ -381,8 +386,8 @@ Op SimRank::receive(RankId from, Tag tag, View to) {
   operation->tag = tag;
   operation->hold();
   operation->report.size = target.length;
-  operation->report.overhead = costs.receive_overhead.value;
-  cpu_.be_busy(costs.receive_overhead.value);
+  operation->report.overhead = costs.receive_overhead.value + looking_at(target, costs);
+  cpu_.be_busy(operation->report.overhead);
 
   if (const OperationPtr send = mailbox_.match(operation)) take_unexpected(send, operation);
   return operation->op;

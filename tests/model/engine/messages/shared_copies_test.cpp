@@ -122,11 +122,43 @@ TEST(Duplex, IsEachWayAsIfAloneWhereNobodySaysOtherwise) {
   expect_near(out_and_in(sample_platform()), kHost + kOverhead + kSize / kDown);
 }
 
-TEST(Duplex, IsWhatCopiesOutAndInGetTogether) {
+Platform half_duplex() {
   Platform platform = sample_platform();
-  platform.gpu_types.front().duplex = sourced(Rate{4e9});
-  // Alone for one kHost, of which the bytes out have twice as many then; all of them in kSize * 2 / 4 GB/s.
-  expect_near(out_and_in(platform), kOverhead + kSize * 2 / Rate{4e9});
+  for (Hub& hub : platform.node.hubs) hub.passing.duplex = sourced(Rate{4e9});
+  return platform;
+}
+
+/// The first copy is alone for one kHost: all bytes of both go at 4 GB/s from its start on.
+TEST(Duplex, IsWhatCopiesOutAndInGetTogether) {
+  expect_near(out_and_in(half_duplex()), kOverhead + kSize * 2 / Rate{4e9});
+}
+
+/// gpu1 and gpu2 hang on one hub by links of their own; by one link below a switch the driver's copies go up and down.
+Platform below_a_switch() {
+  Platform platform = half_duplex();
+  platform.fallback->in_flight = 0;
+  platform.node.hubs.push_back({.name = "switch"});
+  for (Link& link : platform.node.links) {
+    if (link.name == "bus1" || link.name == "bus2") link.to = "switch";
+  }
+  platform.node.links.push_back({.name = "uplink",
+                                 .from = "switch",
+                                 .to = "hub1",
+                                 .forward = sourced(Rate{8e9}),
+                                 .backward = sourced(Rate{8e9})});
+  platform.software.cuda = Version{{3, 2}};  // which has no peers
+  return platform;
+}
+
+TEST(Duplex, IsHalvedWhereACopyComesDownTheLinkThatItWentUp) {
+  const Seconds flow = kSize / Rate{2e9} + kPerChunk * 7;
+  expect_near(copies(below_a_switch(), kFirstPeer, kSecondPeer, kSize, 1, 0), kOverhead + kChunk / kUp + flow);
+}
+
+TEST(Duplex, IsSharedByTwoSuchCopies) {
+  const Seconds flow = kSize / Rate{1e9} + kPerChunk * 14;
+  EXPECT_NEAR(copies(below_a_switch(), kFirstPeer, kSecondPeer, kSize, 1, 1).microseconds(),
+              (kOverhead + kChunk / kUp + flow).microseconds(), kHost.microseconds());
 }
 
 // ---- peers ----------------------------------------------------------------------------------------------------------
