@@ -19,6 +19,7 @@
 #include "protocols/cuda_aware.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <utility>
@@ -43,7 +44,37 @@ constexpr std::array kSendCalls{OptionChoice<SendCall>{"standard", SendCall::sta
                                 OptionChoice<SendCall>{"synchronous", SendCall::synchronous},
                                 OptionChoice<SendCall>{"buffered", SendCall::buffered}};
 constexpr std::array kLibraries{OptionChoice<Library>{"mvapich2", Library::mvapich2},
-                                OptionChoice<Library>{"openmpi", Library::openmpi}};
+                                OptionChoice<Library>{"openmpi", Library::openmpi},
+                                OptionChoice<Library>{"mvapich2-gdr", Library::mvapich2_gdr},
+                                OptionChoice<Library>{"ucx", Library::ucx},
+                                OptionChoice<Library>{"spectrum", Library::spectrum},
+                                OptionChoice<Library>{"cray-mpich", Library::cray_mpich},
+                                OptionChoice<Library>{"cray-mpich-gni", Library::cray_mpich_gni}};
+
+/// Whose presets a library's messages take: by RDMA, and as a pipeline through host memory.
+struct Pipelines {
+  const char* rdma;
+  const char* staged;
+};
+Pipelines pipelines_of(Library library) {
+  switch (library) {
+    case Library::mvapich2:
+      return {"mvapich2", "mvapich2"};
+    case Library::openmpi:
+      return {"openmpi-openib", "openmpi-openib"};
+    case Library::mvapich2_gdr:
+      return {"mvapich2-gdr", "mvapich2"};
+    case Library::ucx:
+      return {"ucx", "ucx"};
+    case Library::spectrum:
+      return {"spectrum", "ucx"};
+    case Library::cray_mpich:
+      return {"cray-mpich", "ucx"};
+    case Library::cray_mpich_gni:
+      return {"cray-mpich-gni", "ucx"};
+  }
+  std::abort();
+}
 
 constexpr std::array kOptions{
     Option{"library", kNamesOf<kMovers>, "own",
@@ -52,7 +83,7 @@ constexpr std::array kOptions{
            "MPI_Send; MPI_Ssend: no send ends before the peer has begun to receive; MPI_Bsend: the CPU copies every "
            "message into attached memory first, and it goes on as a host message"},
     Option{"rules", kNamesOf<kLibraries>, "mvapich2", "whose order and limits the choice follows"},
-    Option{"ipc_from", "SIZE", "32K", "mvapich2: messages of this size and more go by CUDA IPC"},
+    Option{"ipc_from", "SIZE", "32K", "all but openmpi: messages of this size and more go by CUDA IPC"},
     Option{"whole_to", "SIZE", "16K", "messages up to this size are staged whole, larger ones as a pipeline"},
     Option{"use_cuda", kNamesOf<kSwitch>, "1", "mvapich2: does the library take device pointers at all?"},
     Option{"ipc", kNamesOf<kSwitch>, "1",
@@ -226,7 +257,22 @@ class CudaAware final : public Protocol {
                {.chunk = 64_KiB, .options = {{"rules", "mvapich2"}}}},
         Preset{"openmpi",
                "smcuda within a node whatever the size; whole messages to 12 KiB, openib's eager limit",
-               {.options = {{"rules", "openmpi"}, {"whole_to", "12K"}}}}};
+               {.options = {{"rules", "openmpi"}, {"whole_to", "12K"}}}},
+        Preset{"mvapich2-gdr",
+               "MVAPICH2-GDR 2.3 for Power9: CUDA IPC from 32 KiB, RDMA up to 64 KiB, whole messages to 16 KiB",
+               {.options = {{"rules", "mvapich2-gdr"}}}},
+        Preset{"ucx",
+               "UCX: CUDA IPC and RDMA whatever the size above its eager messages of 8 KiB (its pull request 5132)",
+               {.options = {{"rules", "ucx"}, {"ipc_from", "8K"}, {"whole_to", "8K"}}}},
+        Preset{"spectrum",
+               "Spectrum MPI: CUDA IPC and RDMA up to 128 KiB (arXiv 2010.10378); the limit of IPC is assumed",
+               {.options = {{"rules", "spectrum"}, {"ipc_from", "8K"}, {"whole_to", "8K"}}}},
+        Preset{"cray-mpich",
+               "Cray MPICH on Slingshot: RDMA of all sizes; the limit of CUDA IPC is assumed",
+               {.options = {{"rules", "cray-mpich"}, {"ipc_from", "8K"}, {"whole_to", "8K"}}}},
+        Preset{"cray-mpich-gni",
+               "Cray MPICH on Aries: RDMA up to 64 KiB; the limit of CUDA IPC is assumed",
+               {.options = {{"rules", "cray-mpich-gni"}, {"ipc_from", "8K"}, {"whole_to", "8K"}}}}};
     return presets;
   }
   [[nodiscard]] bool delegates() const override { return true; }
@@ -264,11 +310,11 @@ CudaAwareRules cuda_aware_rules(const Settings& settings) {
                        .chunk = settings.chunk,
                        .depth = settings.depth,
                        .shared_memory = read.choice("shared_memory", kSwitch)};
-  if (rules.library == CudaAwareRules::Library::openmpi) {
+  if (!rules.is_mvapich2()) {
     for (const char* option : {"use_cuda", "ipc", "shared_memory", "smp_copy_size"}) {
       if (!settings.options.contains(option)) continue;
       throw UsageError(std::string("protocol 'cuda-aware': '") + option +
-                       "' is a switch of MVAPICH2, and rules=openmpi");
+                       "' is a switch of MVAPICH2, and rules=" + std::string(read.text("rules")));
     }
   }
   if (read.size("smp_copy_size") == Bytes{}) {
@@ -319,15 +365,15 @@ CudaAwareChoice choose_protocol(const CudaAwareRules& rules, const Path& path, B
   if (may_map && !one_on_host && path.peer_access && size >= rules.ipc_from) {
     return with_defaults("cuda-ipc", "one node with peer access, and at least " + format_size(rules.ipc_from));
   }
-  const char* const preset = openmpi ? "openmpi-openib" : "mvapich2";
+  const Pipelines presets = pipelines_of(rules.library);
   if (find_protocol("gpudirect-v3").supports(path).usable()) {
-    return pipeline("gpudirect-v3", preset, "the adapter reaches device memory");
+    return pipeline("gpudirect-v3", presets.rdma, "the adapter reaches device memory");
   }
   if (size <= rules.whole_to) {
     return through_host(
         with_defaults("gpudirect-v1", "at most " + format_size(rules.whole_to) + ": whole, a copy on each side"));
   }
-  return through_host(pipeline("gpudirect-v1", preset, "no way past host memory: a pipeline through it"));
+  return through_host(pipeline("gpudirect-v1", presets.staged, "no way past host memory: a pipeline through it"));
 }
 
 std::string describe(const CudaAwareRules& rules) {

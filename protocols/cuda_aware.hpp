@@ -14,7 +14,7 @@ namespace twinlink {
 
 /// What the choice depends on beside path and size.
 struct CudaAwareRules {
-  enum class Library { mvapich2, openmpi };
+  enum class Library { mvapich2, openmpi, mvapich2_gdr, ucx, spectrum, cray_mpich, cray_mpich_gni };
   Library library = Library::mvapich2;
   bool ipc = true;               ///< CUDA IPC may be used
   Bytes ipc_from{};              ///< messages of this size and more go by it
@@ -27,7 +27,8 @@ struct CudaAwareRules {
   std::optional<Bytes> smp_copy_size{};
 
   /// Do messages within a node take an adapter where there is one?
-  [[nodiscard]] bool loopback() const { return library == Library::mvapich2 && !ipc && !shared_memory; }
+  [[nodiscard]] bool loopback() const { return is_mvapich2() && !ipc && !shared_memory; }
+  [[nodiscard]] bool is_mvapich2() const { return library == Library::mvapich2 || library == Library::mvapich2_gdr; }
 };
 
 /// One way, as the protocol takes it.

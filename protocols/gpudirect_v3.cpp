@@ -14,6 +14,7 @@
 // pays.
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +48,13 @@ constexpr std::array<Alias, 4> kAliases{{{"MV2_GPUDIRECT_LIMIT", "send_limit"},
                                          {"MV2_USE_GPUDIRECT_RECEIVE_LIMIT", "receive_limit"},
                                          {"MV2_NDREG_ENTRIES", "registration_cache_size"},
                                          {"MV2_CUDA_BLOCK_SIZE", "chunk"}}};
+
+/// More than any message has.
+constexpr const char* kMostDirect = "1024G";
+
+std::map<std::string, std::string> direct_to(const std::string& limit) {
+  return {{"send_limit", limit}, {"receive_limit", limit}};
+}
 
 std::size_t cache_capacity(const Protocol& protocol, const OptionReader& options) {
   const std::uint64_t size = options.count("registration_cache_size");
@@ -238,13 +246,28 @@ class GpuDirectV3 final : public Protocol {
   [[nodiscard]] std::span<const Option> options() const override { return kOptions; }
   [[nodiscard]] std::span<const Alias> aliases() const override { return kAliases; }
   [[nodiscard]] std::span<const Preset> presets() const override {
-    static const std::array<Preset, 2> presets{
+    static const std::array<Preset, 7> presets{
         {{"mvapich2",
           "MVAPICH2's defaults (2.3.7 source): direct up to 8 KiB out and 128 KiB in, 8 blocks of 256 KiB at once",
           {.chunk = 256_KiB, .depth = 8, .options = {{"send_limit", "8K"}, {"receive_limit", "128K"}}}},
          {"openmpi-openib",
           "Open MPI's openib (its source): direct below 30,000 B, from there on 3 fragments of 128 KiB at once",
-          {.chunk = 128_KiB, .depth = 3, .options = {{"send_limit", "29999"}, {"receive_limit", "29999"}}}}}};
+          {.chunk = 128_KiB, .depth = 3, .options = {{"send_limit", "29999"}, {"receive_limit", "29999"}}}},
+         {"mvapich2-gdr",
+          "MVAPICH2-GDR 2.3 for Power9: direct up to 64 KiB out and 128 KiB in, blocks as MVAPICH2's",
+          {.chunk = 256_KiB, .depth = 8, .options = {{"send_limit", "64K"}, {"receive_limit", "128K"}}}},
+         {"ucx",
+          "UCX: a rendezvous reads from GPU to GPU whatever the size (its pull request 5473)",
+          {.chunk = 512_KiB, .depth = 3, .options = direct_to(kMostDirect)}},
+         {"cray-mpich",
+          "Cray MPICH on Slingshot: libfabric's adapter reads and writes device memory whatever the size",
+          {.chunk = 512_KiB, .depth = 3, .options = direct_to(kMostDirect)}},
+         {"cray-mpich-gni",
+          "Cray MPICH on Aries: direct up to 64 KiB, as osu_latency on Piz Daint shows; blocks assumed",
+          {.chunk = 512_KiB, .depth = 3, .options = direct_to("64K")}},
+         {"spectrum",
+          "Spectrum MPI: direct up to 128 KiB, as messages on Summit show (arXiv 2010.10378); blocks assumed",
+          {.chunk = 512_KiB, .depth = 3, .options = direct_to("128K")}}}};
     return presets;
   }
   /// Whether the two share a node does not matter: the path says whether the adapter carries their messages.

@@ -46,8 +46,10 @@ RunDifference run_both(const DiffOptions& options, const Platform& a, const Plat
   const std::vector<Place> places = read_pair(options.pair, a);
   const Topology topology(b);
   for (const Place& place : places) topology.require(place);
+  bench::SettingsOptions settings = options.settings;
+  settings.library = a.library;
   TimesPlan plan{.protocol = &protocol,
-                 .settings = make_settings(protocol, options.settings),
+                 .settings = make_settings(protocol, settings),
                  .places = places,
                  .sizes = bench::size_sweep(options.sweep.begin, options.sweep.end, options.sweep.factor),
                  .at_once = cores()};

@@ -33,7 +33,9 @@ Drawing drawing_of_message(const DrawOptions& options, const Platform& platform)
   if (places[0] == places[1]) throw UsageError("--from and --to are the same device: there is no way to draw");
   const Path path = Topology(platform).path(places[0], places[1]);
   const Protocol& protocol = options.protocol.empty() ? shortest_way({&path, 1}) : find_protocol(options.protocol);
-  const Settings settings = make_settings(protocol, options.settings);
+  bench::SettingsOptions named = options.settings;
+  named.library = platform.library;
+  const Settings settings = make_settings(protocol, named);
   bench::require_readable(protocol, settings, {}, options.size);
   const ObservedMessage message = observe_message(platform, places, protocol, settings, {}, options.size);
   return message_drawing(platform, places, protocol, options.size, message);

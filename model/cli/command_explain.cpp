@@ -80,7 +80,9 @@ Explanation make_explanation(const Platform& platform, const std::vector<Place>&
   all.libraries = library_choices(all.path, options.size);
   const Protocol& protocol = options.protocol.empty() ? chosen : find_protocol(options.protocol);
   all.protocol = protocol.name();
-  all.settings = make_settings(protocol, options.settings);
+  bench::SettingsOptions settings = options.settings;
+  settings.library = platform.library;
+  all.settings = make_settings(protocol, settings);
   bench::require_readable(protocol, all.settings, all.packing, options.size);
   return all;
 }
@@ -95,11 +97,10 @@ Seconds half_round_trip(const Platform& platform, const std::vector<Place>& plac
   return times.front().us.empty() ? Seconds{} : Seconds{times.front().us.front() * 1e-6};
 }
 
-ExitCode explain(const ExplainOptions& options, const std::string& command_line) {
+ExitCode explain(ExplainOptions options, const std::string& command_line) {
   const Protocol* const asked = options.protocol.empty() ? nullptr : &find_protocol(options.protocol);
-  const Platform platform = asked == nullptr
-                                ? read_platform(options.platform)
-                                : read_platform(options.platform, *asked, make_settings(*asked, options.settings));
+  const Platform platform =
+      asked == nullptr ? read_platform(options.platform) : read_platform(options.platform, *asked, options.settings);
   const std::vector<Place> places = read_pair(options.pair, platform);
   note_estimates(options.platform);
   note_all(idle_within_node(options.platform.within_node, platform, places));

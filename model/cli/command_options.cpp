@@ -40,6 +40,21 @@ void add_change_options(CLI::App& command, PlatformOptions& options) {
                   "Another value for a number of the platform: nodes.links.qpi.forward='9 GB/s'; may be repeated")
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE");
+  const auto switch_off = [&options](const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      if (name != "p2p" && name != "rdma") {
+        throw CLI::ValidationError("--without", "unknown choice '" + name + "' (there are: p2p, rdma)");
+      }
+      (name == "p2p" ? options.without_peers : options.without_rdma) = true;
+    }
+  };
+  command
+      .add_option_function<std::vector<std::string>>("--without", switch_off,
+                                                     "What is switched off whatever the machine has: peer-to-peer "
+                                                     "access of GPUs (p2p), GPUDirect RDMA (rdma); may "
+                                                     "be repeated")
+      ->allow_extra_args(false)
+      ->type_name("p2p|rdma");
   command
       .add_option(
           "--degrade", options.faults.degraded,
@@ -106,14 +121,17 @@ void add_platform_argument(CLI::App& command, PlatformOptions& options) {
 
 Platform read_platform(const PlatformOptions& options) {
   Platform platform = read_platform(options.file, options.overrides, options.faults);
+  platform.software.without_peers = options.without_peers;
+  platform.software.without_rdma = options.without_rdma;
   set_within_node(platform, options.within_node);
   return platform;
 }
 
-Platform read_platform(const PlatformOptions& options, const Protocol& protocol, const Settings& settings) {
+Platform read_platform(const PlatformOptions& options, const Protocol& protocol, bench::SettingsOptions& settings) {
   Platform platform = read_platform(options);
+  settings.library = platform.library;
   if (&protocol != &find_protocol("cuda-aware")) return platform;
-  const CudaAwareRules rules = cuda_aware_rules(settings);
+  const CudaAwareRules rules = cuda_aware_rules(make_settings(protocol, settings));
   WithinNode within_node = platform.within_node;
   within_node.loopback = within_node.loopback || (rules.loopback() && platform.fabric);
   if (!within_node.loopback && rules.smp_copy_size) within_node.copy_size = rules.smp_copy_size;

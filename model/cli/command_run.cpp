@@ -60,9 +60,9 @@ void note_fallback(const Protocol& protocol, const Path& path) {
 }
 
 /// The matrix of --all-pairs.
-ExitCode run_all_pairs(const RunOptions& options, const std::string& command_line) {
+ExitCode run_all_pairs(RunOptions options, const std::string& command_line) {
   const Protocol& protocol = find_protocol(options.run.protocol);
-  const Platform platform = read_platform(options.platform, protocol, make_settings(protocol, options.run.settings));
+  const Platform platform = read_platform(options.platform, protocol, options.run.settings);
   note_all(idle_within_node(options.platform.within_node, platform, all_places(options, platform)));
   const bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
   require_watched(options.timeline, options.report);
@@ -121,9 +121,9 @@ class PairPlaces {
 };
 
 /// The pairs of --pairs, at once.
-ExitCode run_pairs(const RunOptions& options, const std::string& command_line) {
+ExitCode run_pairs(RunOptions options, const std::string& command_line) {
   const Protocol& common = find_protocol(options.run.protocol);
-  const Platform platform = read_platform(options.platform, common, make_settings(common, options.run.settings));
+  const Platform platform = read_platform(options.platform, common, options.run.settings);
   PairPlaces all(platform, options.place);
   const bool several = options.run.pairs.size() > 1;
   const bench::DefaultRepeats repeats = several ? bench::simulated_repeats_at_once() : bench::simulated_repeats();
@@ -256,7 +256,7 @@ ExitCode run(RunOptions options, const Program& program) {
     throw UsageError("--place is for --pairs and --all-pairs: --from and --to place the ranks of one pair");
   }
   const Protocol& protocol = find_protocol(options.run.protocol);
-  const Platform platform = read_platform(options.platform, protocol, make_settings(protocol, options.run.settings));
+  const Platform platform = read_platform(options.platform, protocol, options.run.settings);
   const std::vector<Place> places = read_pair(options.pair, platform);
   bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
   require_watched(options.timeline, options.report);

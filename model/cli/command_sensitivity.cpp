@@ -36,8 +36,10 @@ constexpr std::size_t kTop = 20;
 
 TimesPlan plan_of(const SensitivityOptions& options, const Platform& platform) {
   const Protocol& protocol = find_protocol(options.protocol);
+  bench::SettingsOptions settings = options.settings;
+  settings.library = platform.library;
   TimesPlan plan{.protocol = &protocol,
-                 .settings = make_settings(protocol, options.settings),
+                 .settings = make_settings(protocol, settings),
                  .places = read_pair(options.pair, platform),
                  .sizes = {options.size},
                  .pattern = options.pattern,

@@ -207,8 +207,10 @@ ExitCode run(Options options, const Program& program) {
   const bool chooses = options.workload.protocol.empty();
   if (chooses) choose_protocols(options.workload, options);
   const std::string& command_line = program.command_line;
+  const Platform platform =
+      read_platform(options.platform, find_protocol(options.workload.protocol), options.workload.settings);
+  options.workload.settings_between.library = platform.library;
   bench::WorkloadPlan plan = make_plan(options.workload, {});
-  const Platform platform = read_platform(options.platform, *plan.ways.within, plan.ways.settings_within);
   if (options.jobs > 1 || !options.background.empty()) {
     if (options.why.any()) throw UsageError("--links and --critical-path are of one job without a background");
     if (!options.timeline.empty() || !options.report.empty()) {

@@ -58,11 +58,13 @@ void add_workload_command(Program& program);
 /// --intra-node and --smp-copy-size: how the simulated MPI library carries messages within a node.
 void add_within_node_options(CLI::App& command, WithinNode& within_node);
 
-/// Which machine is simulated: --platform, what --set, --degrade and --fail change of it, and how the library on it
+/// Which machine is simulated: --platform, what --set, --without, --degrade and --fail change of it, and how the library on it
 /// carries messages within a node.
 struct PlatformOptions {
   std::filesystem::path file{};
   std::vector<std::string> overrides{};
+  bool without_peers = false;
+  bool without_rdma = false;
   Faults faults{};
   WithinNode within_node{};
 };
@@ -72,7 +74,7 @@ void add_platform_options(CLI::App& command, PlatformOptions& options);
 void add_platform_argument(CLI::App& command, PlatformOptions& options);
 Platform read_platform(const PlatformOptions& options);
 /// The same for one protocol: what the switches of a library among its settings say of messages within a node counts.
-Platform read_platform(const PlatformOptions& options, const Protocol& protocol, const Settings& settings);
+Platform read_platform(const PlatformOptions& options, const Protocol& protocol, bench::SettingsOptions& settings);
 /// Says on standard error which faults no way of ranks at `places` would cross, where the job itself is not simulated
 /// as simulate_to() does it.
 void note_idle_faults(const Platform& platform, std::span<const Place> places);

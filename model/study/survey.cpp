@@ -36,7 +36,8 @@ using Options = std::map<std::string, std::string>;
 Candidate make_candidate(const Protocol& protocol, Variant who, const SurveyPlan& plan) {
   bench::NamedValues options = plan.options;
   options.insert(options.end(), who.options.begin(), who.options.end());
-  Settings base = bench::make_settings(protocol, {.preset = who.preset, .options = std::move(options)});
+  Settings base =
+      bench::make_settings(protocol, {.preset = who.preset, .options = std::move(options), .library = plan.library});
   return {.who = std::move(who), .protocol = &protocol, .base = std::move(base)};
 }
 

@@ -21,6 +21,7 @@ struct SurveyPlan {
   bench::Pattern pattern = bench::Pattern::pingpong;
   int window = 1;              ///< messages of one exchange
   std::vector<Bytes> sizes{};  ///< ascending
+  std::string library{};       ///< of the machine: protocols begin with its preset, where they have it
   int at_once = 1;             ///< simulations at a time
   /// Which tunings are tried around these settings.
   std::function<SearchSpace(const Settings&)> space{};

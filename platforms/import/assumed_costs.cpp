@@ -45,12 +45,10 @@ void assume_copies(Platform& platform) {
   copies[kernel_local] = cost(3.5_us, 3.0_us, 500.0_GBps);
   copies[kernel_to_pinned] = copies[kernel_from_pinned] = cost(3.5_us, 5.0_us);
   copies[resident_push] = cost(0.1_us, 4.4_us, 45.0_GBps);
-  constexpr int kInFlight = 32;
   platform.fallback = Fallback{.cost = cost(1.7_us, 13.0_us),
                                .through = "source",
-                               .chunk = assumed(512_KiB, kAsH200),
-                               .per_chunk = assumed(2.4_us, kAsH200),
-                               .in_flight = kInFlight};
+                               .chunk = assumed(1_MiB, kAsH200),
+                               .per_chunk = assumed(9.3_us, kAsH200)};
 }
 
 RuntimeCosts assumed_runtime() {

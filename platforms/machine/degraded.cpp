@@ -18,6 +18,7 @@ class Degradation {
   void shrink(Passing& passing) const {
     shrink(passing.peer_read);
     shrink(passing.peer_write);
+    shrink(passing.duplex);
   }
   /// What hangs at its port, and not what joins it to its node.
   void shrink_port(Nic& nic, const Fabric& fabric) const {

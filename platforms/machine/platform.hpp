@@ -44,8 +44,12 @@ std::string_view to_string(Forwards forwards);
 struct Passing {
   std::optional<Sourced<Seconds>> latency{};
   Forwards forwards = Forwards::none;
-  std::optional<Sourced<Rate>> peer_read{};   ///< what all peer reads through it get together; absent: what links give
+  /// What all peer reads get together whose bytes come in by one of its links; absent: what links give.
+  std::optional<Sourced<Rate>> peer_read{};
   std::optional<Sourced<Rate>> peer_write{};  ///< and all peer writes
+  /// What GPUs copy to and from host memory over one of the links that lead to them, together; absent: each way as if
+  /// alone.
+  std::optional<Sourced<Rate>> duplex{};
 };
 
 struct Gpu {
@@ -164,13 +168,16 @@ struct GpuType {
 };
 
 /// How the driver copies between GPUs that do not reach each other: chunks through a bounce buffer in host memory.
+/// While one chunk is copied in, the next is copied out, and the driver waits for both; the first is copied out alone.
 struct Fallback {
   Cost cost{};            ///< without a rate
   std::string through{};  ///< where the bounce buffer lies: "source" and "target" are the memories near them
   Sourced<Bytes> chunk{};
-  Sourced<Seconds> per_chunk{};
-  /// After so many chunks the driver waits for both copies, and what the shorter one does of the last is not hidden.
-  int in_flight = 1;
+  Sourced<Seconds> per_chunk{};  ///< each chunk but the first, beside the longer of its two copies
+  /// What copies in both directions between two GPUs reach together, of what one alone does; absent: each its own.
+  std::optional<Sourced<Ratio>> both_ways{};
+  /// After so many chunks the buffer runs empty, and the next is copied out alone as the first was; 0: never.
+  int in_flight = 0;
 };
 
 /// Whose CPU copies the bytes of a message within a node.
@@ -214,6 +221,8 @@ struct NetworkCosts {
   /// The receiver's CPU is busy taking an eager message in and learning of it, by its size; no part of `latency`;
   /// absent: 0. LogGP's overhead, less `receive_overhead`.
   std::optional<Sourced<Piecewise>> completion{};
+  /// The CPU finds out that a message lies in device memory, before it posts the send or the receive; absent: 0.
+  std::optional<Sourced<Seconds>> device_pointer{};
   /// The sender's CPU is busy learning that a send is over; absent: 0.
   std::optional<Sourced<Seconds>> send_completion{};
 
@@ -370,6 +379,7 @@ struct Platform {
   std::optional<Fallback> fallback{};
   std::optional<NetworkCosts> network{};  ///< between nodes
   NetworkCosts intra_node{};              ///< MPI through shared memory
+  std::string library{};                  ///< the MPI library by the name of its presets: "ucx"; empty: not said
   RuntimeCosts runtime{};
   WithinNode within_node{};
   std::vector<LaterFault> later_faults{};

@@ -18,6 +18,7 @@ void each_field(Either<Passing> auto& passing, const auto& visit) {
   visit("latency", passing.latency);
   visit("peer_read", passing.peer_read);
   visit("peer_write", passing.peer_write);
+  visit("duplex", passing.duplex);
 }
 
 void each_field(Either<HostMemory> auto& memory, const auto& visit) {
@@ -82,6 +83,7 @@ void each_field(Either<Fallback> auto& fallback, const auto& visit) {
   visit("gap", fallback.cost.gap);
   visit("chunk", fallback.chunk);
   visit("per_chunk", fallback.per_chunk);
+  visit("both_ways", fallback.both_ways);
 }
 
 void each_field(Either<NetworkCosts> auto& costs, const auto& visit) {
@@ -97,6 +99,7 @@ void each_field(Either<NetworkCosts> auto& costs, const auto& visit) {
   visit("control", costs.control);
   visit("control_receive_overhead", costs.control_receive_overhead);
   visit("gap", costs.gap);
+  visit("device_pointer", costs.device_pointer);
   visit("completion", costs.completion);
   visit("send_completion", costs.send_completion);
 }

@@ -23,6 +23,9 @@ class NumberList {
   void add(const std::string& path, const Sourced<Rate>& number) {
     entries.push_back({path, number.value.bytes_per_second(), "B/s", format_rate(number.value), number.source});
   }
+  void add(const std::string& path, const Sourced<Ratio>& number) {
+    entries.push_back({path, number.value.of_one, "1", format_ratio(number.value), number.source});
+  }
   void add(const std::string& path, const Sourced<Seconds>& number) { add(path, number.value, number.source); }
   void add(const std::string& path, const Sourced<Piecewise>& number) {
     const auto& knots = number.value.knots();

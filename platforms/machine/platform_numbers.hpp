@@ -11,7 +11,7 @@ namespace twinlink::model {
 struct NumberEntry {
   std::string path{};  ///< as an override names it: "nodes.links.qpi.forward"; a point of a curve ends in "[4K]"
   double value = 0;    ///< in `unit`
-  std::string unit{};  ///< "B", "s" or "B/s"
+  std::string unit{};  ///< "B", "s", "B/s", or "1" of a ratio
   std::string text{};  ///< for people: "11377.8 MB/s"
   Source source{};
 };

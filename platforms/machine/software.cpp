@@ -106,9 +106,15 @@ Answer Software::shared_buffers() const {
   return Answer::granted();
 }
 
-Answer Software::peer_access() const { return with_driver(*this, "peer-to-peer access", kPeerAccess, kPeerDriver); }
+Answer Software::peer_access() const {
+  if (without_peers) return Answer::refused("peer-to-peer access is switched off");
+  return with_driver(*this, "peer-to-peer access", kPeerAccess, kPeerDriver);
+}
 
-Answer Software::rdma() const { return with_driver(*this, "GPUDirect RDMA", kRdma, kRdmaDriver); }
+Answer Software::rdma() const {
+  if (without_rdma) return Answer::refused("GPUDirect RDMA is switched off");
+  return with_driver(*this, "GPUDirect RDMA", kRdma, kRdmaDriver);
+}
 
 Answer Software::cuda_aware_mpi() const {
   const auto library = parse_library(mpi);

@@ -2,6 +2,7 @@
 // hardware allows.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <optional>
 #include <string>
@@ -33,6 +34,9 @@ struct Software {
   std::string mpi{};                ///< the library and its version: "mvapich2 1.8"; empty: not said
   bool kernel_patch = false;        ///< NVIDIA's patch that lets two drivers lock the same pages
   bool nic_interop = false;         ///< CUDA_NIC_INTEROP=1 in the environment
+  // What whoever runs a job switches off, whatever the versions; the file does not say it.
+  bool without_peers = false;
+  bool without_rdma = false;
 
   /// GPUDirect v1: may GPU and adapter use one page-locked buffer? From CUDA 3.1 with a patched kernel, with 4.0 from
   /// kernel 2.6.18, both where CUDA_NIC_INTEROP is set; from 4.1 without (NVIDIA's technical note on GPUDirect).
@@ -47,6 +51,10 @@ struct Software {
 
 /// The map `software` of a platform file; what is wrong goes into the section's diagnostics.
 Software read_software(Section& section);
+
+/// The MPI libraries whose limits and pipelines are known: presets of protocols have these names.
+inline constexpr std::array<std::string_view, 7> kLibraries{"mvapich2", "mvapich2-gdr", "openmpi",       "ucx",
+                                                            "spectrum", "cray-mpich",   "cray-mpich-gni"};
 
 /// Splits "mvapich2 1.8" into name and version. Nothing for a text of another form.
 std::optional<std::pair<std::string, Version>> parse_library(std::string_view text);

@@ -312,6 +312,12 @@ NetworkCosts read_intra_node(Section& section, const Node& node) {
 }
 
 void read_mpi(Section& section, Platform& platform) {
+  platform.library = section.optional("library", &Section::text).value_or("");
+  if (!platform.library.empty() && std::ranges::find(kLibraries, platform.library) == kLibraries.end()) {
+    std::string known;
+    for (const std::string_view name : kLibraries) known += (known.empty() ? "" : ", ") + std::string(name);
+    section.error(section.position("library"), "'library' in 'mpi': '" + platform.library + "' is not one of " + known);
+  }
   if (platform.fabric) {
     section.nested("network", "'network'", [&](Section& map) { platform.network = read_network(map); });
   } else {

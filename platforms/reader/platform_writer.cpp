@@ -100,7 +100,7 @@ class MapBuilder {
   void fill(const Fallback& fallback) {
     fill<Fallback>(fallback);
     add("through", fallback.through);
-    add("in_flight", YamlValue(std::to_string(fallback.in_flight)));
+    if (fallback.in_flight > 0) add("in_flight", YamlValue(std::to_string(fallback.in_flight)));
   }
   void fill(const NetworkCosts& costs) {
     fill<NetworkCosts>(costs);
@@ -127,7 +127,7 @@ class MapBuilder {
   }
   void fill(const GpuType& type) {
     add("model", type.model);
-    add("memory", type.memory);
+    fill<GpuType>(type);
     add("capability", fmt::format("{}.{}", type.capability_major, type.capability_minor));
     if (!type.unified_addressing) add("unified_addressing", YamlValue("false"));
     if (!type.copies.empty()) add("copies", type.copies);
@@ -203,6 +203,7 @@ std::string platform_text(const Platform& platform, const std::vector<std::strin
   driver.add("fallback", platform.fallback);
   driver.add("runtime", platform.runtime);
   MapBuilder mpi;
+  if (!platform.library.empty()) mpi.add("library", platform.library);
   mpi.add("network", platform.network);
   mpi.add("intra_node", platform.intra_node);
   MapBuilder parts;

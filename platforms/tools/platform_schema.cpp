@@ -72,6 +72,8 @@ Json definitions_of_numbers() {
           {"size_number", number("A size and its source", reference("size"))},
           {"duration_number", number("A duration and its source", reference("duration"))},
           {"rate_number", number("A rate and its source", reference("rate"))},
+          {"ratio", quantity("%")},
+          {"ratio_number", number("A ratio and its source", reference("ratio"))},
           {"curve_number", number("A duration, or a list of [size, duration], and its source", by_size())}};
 }
 
@@ -80,6 +82,7 @@ Json definitions_of_numbers() {
 Json schema_of(const Sourced<Bytes>& /*number*/) { return reference("size_number"); }
 Json schema_of(const Sourced<Seconds>& /*number*/) { return reference("duration_number"); }
 Json schema_of(const Sourced<Rate>& /*number*/) { return reference("rate_number"); }
+Json schema_of(const Sourced<Ratio>& /*number*/) { return reference("ratio_number"); }
 Json schema_of(const Sourced<Piecewise>& /*number*/) { return reference("curve_number"); }
 template <HasFields Part>
 Json schema_of(const Part& part);
@@ -162,7 +165,9 @@ Json mpi() {
   for (const char* within_only : {"fragment", "uncached"}) between.erase(within_only);
   Json within = part<NetworkCosts>({{"copied_by", one_of(kCopiedBy)}});
   within["properties"].erase("striped_from");
-  return object({{"network", object(std::move(between))}, {"intra_node", std::move(within)}});
+  return object({{"library", {{"enum", Json(kLibraries)}}},
+                 {"network", object(std::move(between))},
+                 {"intra_node", std::move(within)}});
 }
 
 Json software() {

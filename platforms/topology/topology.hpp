@@ -63,6 +63,20 @@ struct Adapters {
   friend auto operator<=>(const Adapters&, const Adapters&) = default;
 };
 
+/// A copy in chunks that each go through a buffer: the first fills it, and then one is copied in while the next is
+/// copied out.
+struct Chunks {
+  Bytes size{};
+  Rate out{};         ///< at which a chunk is copied out, into the buffer
+  Seconds each{};     ///< what each chunk but the first adds to the longer of its two copies
+  int in_flight = 0;  ///< after so many chunks the buffer runs empty; 0: never
+
+  /// Until the buffer holds the first chunk, and nothing is copied in.
+  [[nodiscard]] Seconds filling(Bytes bytes) const;
+  /// What further chunks add to the copies of all.
+  [[nodiscard]] Seconds further(Bytes bytes) const;
+};
+
 /// What a copy between two locations costs, and under which name the platform file has it.
 struct CopyCost {
   const Cost* cost = nullptr;  ///< owned by the platform; null: it has none
@@ -75,9 +89,14 @@ struct CopyCost {
   std::optional<std::size_t> gpu{};  ///< whose engine copies: all copies of this kind on it share `rate`
   bool occupies_cpu = false;         ///< the calling CPU is busy until the copy has ended
   bool by_event = true;              ///< the CPU learns of its end by an event, see ends_by_event(CopyKind)
+  std::optional<Chunks> chunks{};    ///< of the fallback, whose bytes flow at `rate` through the slower of two copies
 
   /// From its start, the CPU's overhead aside, until its first byte flows. `cost` is not null.
   [[nodiscard]] Seconds latency(Bytes size) const { return cost->latency.value.at(size) + way; }
+  /// What chunks take beside their bytes' flow, of a copy that has any.
+  [[nodiscard]] Seconds in_chunks(Bytes size) const {
+    return chunks ? chunks->filling(size) + chunks->further(size) : Seconds{};
+  }
 };
 
 /// What follows the last byte of a copy: who is told of it, and how.
@@ -152,6 +171,8 @@ class Topology {
   [[nodiscard]] std::size_t bounce_memory(std::size_t from, std::size_t to) const;
   /// What the narrowest link of a route lets through in its direction. Nothing for a route without links.
   [[nodiscard]] std::optional<Rate> narrowest(const Route& route, Reach reach) const;
+  /// What GPUs copy to and from host memory over a link, together, where one of its ends says so.
+  [[nodiscard]] std::optional<Rate> host_duplex(std::size_t link) const;
   /// What the links of a way, and what lies between its ends, add up to: one crossing.
   [[nodiscard]] Seconds latency(const Route& route) const;
   /// The way between a location and an adapter of its node; from and to a GPU as peer traffic, where there is such a
@@ -207,7 +228,7 @@ class Topology {
   [[nodiscard]] std::size_t memory_index(std::string_view name) const;
   [[nodiscard]] std::optional<Rate> host_copy_rate(CopyKind kind, std::size_t gpu, std::size_t memory) const;
   [[nodiscard]] CopyCost interleaved_copy_cost(End from, End to) const;
-  [[nodiscard]] Rate fallback_rate(std::size_t from, std::size_t to) const;
+  void describe_fallback(CopyCost& copy, std::size_t from, std::size_t to) const;
   [[nodiscard]] Route nic_route(std::string_view from, std::string_view to, bool device_memory) const;
   /// The adapter of the target's node on the rail of `nic`.
   [[nodiscard]] std::string nic_of_rail(std::string_view nic, std::size_t from_gpu, std::size_t to_gpu) const;

@@ -56,24 +56,60 @@ std::optional<Rate> Topology::host_copy_rate(CopyKind kind, std::size_t gpu, std
   return pinned != nullptr && pinned->rate ? std::min(by_cpu, pinned->rate->value) : by_cpu;
 }
 
-/// Chunks are copied out of one GPU while the chunk before is copied into the other; after `in_flight` of them the
-/// driver waits for both.
-Rate Topology::fallback_rate(std::size_t from, std::size_t to) const {
-  const std::size_t bounce = bounce_memory(from, to);
-  const auto each = [&](CopyKind kind, std::size_t gpu, bool out) {
-    const Location device{Location::Kind::gpu, gpu};
-    const Location host{Location::Kind::memory, bounce};
-    Rate rate = narrowest(out ? copy_route(device, host) : copy_route(host, device),
-                          out ? Reach::device_writes : Reach::device_reads)
-                    .value_or(Rate{1e15});
-    if (const auto own = host_copy_rate(kind, gpu, bounce)) rate = std::min(rate, *own);
-    return platform_.fallback->chunk.value / rate;
+Seconds Chunks::filling(Bytes bytes) const { return std::min(bytes, size) / out; }
+
+Seconds Chunks::further(Bytes bytes) const {
+  const auto parts = [](std::uint64_t whole, std::uint64_t part) { return (whole + part - 1) / part; };
+  const std::uint64_t chunks = parts(bytes.count(), size.count());
+  if (chunks <= 1) return {};
+  Seconds all = each * static_cast<double>(chunks - 1);
+  if (in_flight == 0) return all;
+  const auto turn = static_cast<std::uint64_t>(in_flight);
+  const std::uint64_t refills = parts(chunks, turn) - 1;
+  if (refills == 0) return all;
+  // The last turn may begin with a chunk that is not whole.
+  const Bytes last = std::min(size, bytes - size * (refills * turn));
+  return all + size / out * static_cast<double>(refills - 1) + last / out;
+}
+
+std::optional<Rate> Topology::host_duplex(std::size_t link) const {
+  const auto at = [&](const std::string& here, const std::string& beyond) -> std::optional<Rate> {
+    const Passing* passing = ways_.passing(here);
+    if (passing == nullptr || !passing->duplex) return std::nullopt;
+    const bool to_memory = std::ranges::find(graph_.memories, beyond, &HostMemory::name) != graph_.memories.end();
+    const Passing* next = ways_.passing(beyond);
+    if (to_memory || (next != nullptr && next->duplex)) return std::nullopt;
+    return passing->duplex->value;
   };
-  const Seconds out = each(CopyKind::device_to_pinned, from, true);
-  const Seconds in = each(CopyKind::pinned_to_device, to, false);
-  const Seconds chunk =
-      std::max(out, in) + std::min(out, in) / platform_.fallback->in_flight + platform_.fallback->per_chunk.value;
-  return Rate{static_cast<double>(platform_.fallback->chunk.value.count()) / chunk.value()};
+  const Link& both = graph_.links[link];
+  const auto found = at(both.from, both.to);
+  return found ? found : at(both.to, both.from);
+}
+
+/// Chunks are copied out of one GPU while the chunk before is copied into the other.
+void Topology::describe_fallback(CopyCost& copy, std::size_t from, std::size_t to) const {
+  const std::size_t bounce = bounce_memory(from, to);
+  const Location host{Location::Kind::memory, bounce};
+  const Route way_out = copy_route({Location::Kind::gpu, from}, host);
+  const Route way_in = copy_route(host, {Location::Kind::gpu, to});
+  const auto each = [&](CopyKind kind, std::size_t gpu, bool out) {
+    Rate rate =
+        narrowest(out ? way_out : way_in, out ? Reach::device_writes : Reach::device_reads).value_or(Rate{1e15});
+    if (const auto own = host_copy_rate(kind, gpu, bounce)) rate = std::min(rate, *own);
+    return rate;
+  };
+  const Rate out = each(CopyKind::device_to_pinned, from, true);
+  copy.rate = std::min(out, each(CopyKind::pinned_to_device, to, false));
+  // Below one switch a chunk goes up the link that the one before comes down.
+  for (const Hop& up : way_out) {
+    const auto duplex = host_duplex(up.link);
+    const bool twice = std::ranges::find(way_in, up.link, &Hop::link) != way_in.end();
+    if (duplex && twice) copy.rate = std::min(*copy.rate, Rate{duplex->bytes_per_second() / 2});
+  }
+  copy.chunks = Chunks{.size = platform_.fallback->chunk.value,
+                       .out = out,
+                       .each = platform_.fallback->per_chunk.value,
+                       .in_flight = platform_.fallback->in_flight};
 }
 
 /// The bytes of all memories flow beside each other: at least the slowest lets through, and none before the way of the
@@ -149,7 +185,7 @@ CopyCost Topology::find_copy_cost(End from, End to) const {
   if (!platform_.fallback) return copy;
   copy.cost = &platform_.fallback->cost;
   copy.way = way(CopyKind::peer);
-  copy.rate = fallback_rate(from.location.index, to.location.index);
+  describe_fallback(copy, from.location.index, to.location.index);
   return copy;
 }
 

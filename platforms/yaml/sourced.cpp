@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <charconv>
 #include <cstdint>
 #include <functional>
 #include <iterator>
@@ -52,6 +53,14 @@ std::string format_bytes(Bytes size) {
     if (size > Bytes{} && size.count() % unit.factor == 0) largest = unit;
   }
   return std::to_string(size.count() / largest.factor) + " " + largest.name;
+}
+
+std::string format_ratio(Ratio ratio) {
+  std::array<char, 32> digits{};
+  // As many digits as a number of a platform has, so that 1.35 times 100 is no 135.00000000000003.
+  const auto [end, _] =
+      std::to_chars(digits.data(), digits.data() + digits.size(), ratio.of_one * 100, std::chars_format::general, 12);
+  return std::string(digits.data(), end) + " %";
 }
 
 }  // namespace twinlink::model

@@ -23,6 +23,15 @@ struct Source {
   bool operator==(const Source&) const = default;
 };
 
+/// How much something is of something else: 1 is all of it, and it may be more.
+struct Ratio {
+  double of_one = 1;
+
+  bool operator==(const Ratio&) const = default;
+};
+/// "135 %", without zeros at the end.
+std::string format_ratio(Ratio ratio);
+
 /// A number of the platform file with its source.
 template <class T>
 struct Sourced {

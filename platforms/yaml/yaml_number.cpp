@@ -43,6 +43,8 @@ YamlValue yaml_value(Seconds time, const Precision& precision) {
   return with_unit(time.value(), precision.time_digits, {{{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}});
 }
 
+YamlValue yaml_value(Ratio ratio, const Precision& /*precision*/) { return YamlValue(format_ratio(ratio)); }
+
 YamlValue yaml_value(Bytes size, const Precision& /*precision*/) { return YamlValue(format_bytes(size)); }
 
 YamlValue yaml_value(const Piecewise& curve, const Precision& precision) {

@@ -41,6 +41,19 @@ Rate parse_throughput(std::string_view text) {
   throw UnitError("'" + std::string(text) + "' is out of range: a rate is from 1 B/s to 1000000 TB/s");
 }
 
+Ratio parse_ratio(std::string_view text) {
+  constexpr double kLeastPercent = 0.01;
+  constexpr double kMostPercent = 10000;
+  std::string_view digits = text;
+  if (digits.ends_with('%')) digits.remove_suffix(1);
+  while (digits.ends_with(' ')) digits.remove_suffix(1);
+  double percent = 0;
+  const auto [end, wrong] = std::from_chars(digits.data(), digits.data() + digits.size(), percent);
+  const bool is_number = wrong == std::errc{} && end == digits.data() + digits.size() && text.ends_with('%');
+  if (is_number && percent >= kLeastPercent && percent <= kMostPercent) return Ratio{percent / 100};
+  throw UnitError("'" + std::string(text) + "' is no ratio: a number from 0.01 % to 10000 % is expected");
+}
+
 }  // namespace
 
 Section::Section(const YamlValue& map, std::string what, ReadContext& context)
@@ -212,6 +225,7 @@ Sourced<T> Section::number(std::string_view key, T (*parse)(std::string_view)) {
 Sourced<Bytes> Section::bytes(std::string_view key) { return number(key, parse_bytes); }
 Sourced<Seconds> Section::seconds(std::string_view key) { return number(key, parse_cost); }
 Sourced<Rate> Section::rate(std::string_view key) { return number(key, parse_throughput); }
+Sourced<Ratio> Section::ratio(std::string_view key) { return number(key, parse_ratio); }
 
 Piecewise Section::curve(const YamlValue& value) {
   std::vector<Piecewise::Knot> knots;

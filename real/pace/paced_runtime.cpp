@@ -167,7 +167,7 @@ Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
   const Seconds ready = posted + copy.way->copy.latency(copy.size);
   const Seconds gap = cost.gap ? cost.gap->value.at(copy.size) : Seconds{};
   const Seconds turn = gap > Seconds{} ? queue.turn_end + gap : queue.flow_end;
-  queue.flow_end = std::max(ready, turn) + copy.blocks + copy.ending.raising + copy.size / copy.way->rate;
+  queue.flow_end = std::max(ready, turn) + copy.blocks + copy.ending.raising + copy.way->flow(copy.size);
   queue.turn_end = queue.flow_end + copy.signal + copy.ending.behind_signal;
   return queue.flow_end;
 }
@@ -217,7 +217,13 @@ Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes s
   const model::CopyEnding ending = role_.topology.put_ending(end_of(from, engine), end_of(to, engine), way.copy, size);
   const Seconds signal = ending.signal_with_end ? Seconds{} : needed(costs().signal, "signal");
   const Event inner = inner_->copy(to, from, size, stream, engine);
-  return start_copy({.inner = inner, .way = &way, .size = size, .ending = ending, .flag = flag, .signal = signal},
+  return start_copy({.inner = inner,
+                     .way = &way,
+                     .size = size,
+                     .ending = ending,
+                     .flag = flag,
+                     .signal = signal,
+                     .by_queue = engine == Engine::dma},
                     stream, start);
 }
 
@@ -273,9 +279,12 @@ void PacedRuntime::note_moved(Queue& queue) {
 
 void PacedRuntime::advance(Queue& queue) {
   note_moved(queue);
-  while (!queue.copies.empty() && queue.copies.front().moved && queue.copies.front().end() <= clock_.now()) {
-    const Flag flag = queue.copies.front().flag;
+  for (Copy& copy : queue.copies) {
+    if (!copy.moved || copy.raises() > clock_.now()) break;
+    const Flag flag = std::exchange(copy.flag, {});
     if (flag.word != nullptr) std::atomic_ref(*flag.word).store(flag.value, std::memory_order_release);
+  }
+  while (!queue.copies.empty() && queue.copies.front().moved && queue.copies.front().end() <= clock_.now()) {
     queue.copies.pop_front();
     ++queue.ended;
   }

@@ -97,18 +97,23 @@ class PacedRuntime final : public DeviceRuntime {
     model::CopyCost copy{};
     Rate rate{};
     std::map<Bytes, Count>* counts = nullptr;  ///< of this entry of the cost table
+
+    /// Of all its bytes, in chunks where it goes in chunks.
+    [[nodiscard]] Seconds flow(Bytes size) const { return copy.in_chunks(size) + size / rate; }
   };
   struct Copy {
     Event inner{};
     const PacedPath* way = nullptr;
     Bytes size{};
     model::CopyEnding ending{};
-    Seconds blocks{};    ///< what its blocks add, all together, or how long it computes
-    Flag flag{};         ///< no word: nothing to raise
-    Seconds signal{};    ///< from the last byte until the flag is seen
-    Seconds due{};       ///< when the last byte is to be there
-    bool moved = false;  ///< really, whatever the platform says
-    [[nodiscard]] Seconds end() const { return due + signal; }
+    Seconds blocks{};       ///< what its blocks add, all together, or how long it computes
+    Flag flag{};            ///< no word: nothing to raise
+    Seconds signal{};       ///< from the last byte until the flag is seen
+    Seconds due{};          ///< when the last byte is to be there
+    bool moved = false;     ///< really, whatever the platform says
+    bool by_queue = false;  ///< the engine's queue raises the flag, and its event stands behind that
+    [[nodiscard]] Seconds raises() const { return due + signal; }
+    [[nodiscard]] Seconds end() const { return raises() + (by_queue ? ending.behind_signal : Seconds{}); }
   };
   struct Queue {
     std::deque<Copy> copies{};  ///< that have not ended yet

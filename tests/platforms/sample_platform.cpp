@@ -16,13 +16,13 @@ Gpu gpu(const std::string& name, const std::string& memory) {
   return {.name = name, .type = "sample", .memory_near = memory, .nic = "nic0"};
 }
 
-/// Copies from one GPU into the other one by one, at kStagedPeer on an idle machine.
+/// The first chunk at kStagedPeer on an idle machine.
 Fallback fallback() {
   constexpr Bytes kChunk = 1_MiB;
   return {.cost = {.overhead = sourced(kHost), .latency = sourced(Piecewise({{Bytes{}, kLatency}}))},
           .through = "source",
           .chunk = sourced(kChunk),
-          .per_chunk = sourced(kChunk / kStagedPeer - kChunk / kUp - kChunk / kDown)};
+          .per_chunk = sourced(kPerChunk)};
 }
 
 Link link(const std::string& name, const std::string& from, const std::string& to, Rate rate) {

@@ -8,10 +8,11 @@ namespace twinlink::model::testing {
 // Every copy and message costs kHost of CPU, then kLatency, then flows.
 inline constexpr Seconds kHost = 1.0_us;
 inline constexpr Seconds kLatency = 4.0_us;
-inline constexpr Rate kDown{4e9};  ///< host to device
-inline constexpr Rate kUp{5e9};    ///< device to host
-inline constexpr Rate kPeer{6e9};  ///< within a peer domain
-inline constexpr Rate kStagedPeer{2e9};
+inline constexpr Rate kDown{4e9};             ///< host to device
+inline constexpr Rate kUp{5e9};               ///< device to host
+inline constexpr Rate kPeer{6e9};             ///< within a peer domain
+inline constexpr Rate kStagedPeer{20e9 / 9};  ///< one chunk by the driver: out at kUp, then in at kDown
+inline constexpr Seconds kPerChunk = 10.0_us;
 inline constexpr Rate kKernelPush{5e9};    ///< a kernel's stores into a peer's memory
 inline constexpr Rate kKernelPull{4e9};    ///< a kernel's loads from it
 inline constexpr Rate kResidentPush{3e9};  ///< a resident kernel's stores into a peer's memory

@@ -138,6 +138,24 @@ TEST(CudaAware, OpenMpiBetweenNodesHasAPipelineOfItsOwn) {
   EXPECT_EQ(choose_protocol(rules("mvapich2-1.8"), far_apart(false), 1_MiB).settings.chunk, 64_KiB);
 }
 
+TEST(CudaAware, EachLibraryHasLimitsOfItsOwnBetweenNodes) {
+  const auto limit = [](const char* library) {
+    const CudaAwareChoice way = choose_protocol(rules(library), far_apart(true), 1_MiB);
+    EXPECT_EQ(way.protocol, "gpudirect-v3") << library;
+    return way.settings.options.at("send_limit");
+  };
+  EXPECT_EQ(limit("mvapich2"), "8K");
+  EXPECT_EQ(limit("mvapich2-gdr"), "64K");
+  EXPECT_EQ(limit("spectrum"), "128K");
+  EXPECT_EQ(limit("cray-mpich-gni"), "64K");
+  EXPECT_EQ(limit("ucx"), limit("cray-mpich")) << "whatever the size";
+  const CudaAwareChoice staged = choose_protocol(rules("ucx"), far_apart(false), 1_MiB);
+  EXPECT_EQ(staged.protocol, "gpudirect-v1");
+  EXPECT_EQ(staged.settings.chunk, 512_KiB);
+  EXPECT_EQ(staged.settings.depth, 3);
+  EXPECT_EQ(choose_protocol(rules("ucx"), neighbours(true), 8_KiB).protocol, "cuda-ipc");
+}
+
 TEST(CudaAware, ALibraryThatTakesNoDevicePointersIsRefused) {
   Path path = far_apart(false);
   path.cuda_aware_mpi = Answer::refused("mvapich2 1.7 takes no device pointers");

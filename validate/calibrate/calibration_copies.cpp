@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <functional>
 #include <ranges>
 #include <set>
 #include <string_view>
@@ -179,26 +181,40 @@ std::vector<Observation> CopyFits::observations_beside_way(const Group& group) c
   return observations;
 }
 
-/// What each chunk takes beside its two copies, which the parts tell: bytes at so many chunks in that time.
+/// What each chunk but the first takes beside its two copies, which the parts tell: the two largest messages differ by
+/// so many chunks. What that leaves is the latency.
 void CopyFits::fit_fallback(const Group& group, Seconds busy) {
   model::Platform platform = base_.platform();
-  const Bytes chunk = platform.fallback->chunk.value;
   platform.fallback->per_chunk.value = {};
   const Topology without(platform);
+  const double chunk = static_cast<double>(platform.fallback->chunk.value.count());
+  struct Line {
+    double further = 0;  ///< chunks behind the first
+    Seconds beside{};    ///< what is no copy, and no latency of the way
+  };
+  std::vector<Line> lines;
   std::vector<Observation> observations = observations_beside_way(group);
   for (std::size_t i = 0; i < observations.size(); ++i) {
-    const Primitive& line = group.lines[i].primitive;
-    observations[i].busy += observations[i].size / without.copy_cost(line.from, line.to).rate.value();
+    const Primitive& primitive = group.lines[i].primitive;
+    Observation& seen = observations[i];
+    const model::CopyCost copy = without.copy_cost(primitive.from, primitive.to);
+    seen.busy += seen.size / copy.rate.value() + copy.in_chunks(seen.size);
+    lines.push_back(
+        {std::max(std::ceil(static_cast<double>(seen.size.count()) / chunk) - 1, 0.0), seen.time - seen.busy});
   }
-  const auto known = base_.platform().fallback->per_chunk.value;
-  const auto base =
-      known > Seconds{} ? std::optional(Rate{static_cast<double>(chunk.count()) / known.value()}) : std::nullopt;
-  const auto rate = fit_latency(group, observations, {.busy = busy, .base = base}, "", probes_, edit_, notes_);
-  if (rate) {
-    set_fit(edit_, group.path + ".per_chunk", chunk / *rate, group, probes_);
-  } else {
+  std::vector<Line> by_chunks = lines;
+  std::ranges::stable_sort(by_chunks, std::ranges::greater{}, &Line::further);
+  const auto fewer =
+      std::ranges::find_if(by_chunks, [&](const Line& line) { return line.further < by_chunks.front().further; });
+  if (fewer == by_chunks.end()) {
     notes_.push_back(group.path + ".per_chunk: the sizes of the probes do not tell it; it stays");
+  } else {
+    const double chunks = by_chunks.front().further - fewer->further;
+    const Seconds each = std::max((by_chunks.front().beside - fewer->beside) / chunks, Seconds{});
+    set_fit(edit_, group.path + ".per_chunk", each, group, probes_);
+    for (std::size_t i = 0; i < lines.size(); ++i) observations[i].busy += each * lines[i].further;
   }
+  static_cast<void>(fit_latency(group, observations, {.busy = busy, .base = std::nullopt}, "", probes_, edit_, notes_));
 }
 
 /// A kind that the base has under another's name begins as that one; the probes replace what they tell.

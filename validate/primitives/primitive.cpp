@@ -91,7 +91,7 @@ std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, cons
   if (found.cost == nullptr) return std::nullopt;
   return CopyTimes{.overhead = found.cost->overhead.value,
                    .latency = found.latency(size),
-                   .flow = flow_of_copy(primitive, size, found, topology),
+                   .flow = flow_of_copy(primitive, size, found, topology) + found.in_chunks(size),
                    .completion = topology.copy_ending(primitive.from, found).completion,
                    .by_event = found.by_event,
                    .gap = found.cost->gap ? found.cost->gap->value.at(size) : Seconds{}};
@@ -120,11 +120,13 @@ std::optional<Seconds> predict_queued(const Primitive& primitive, Bytes size, co
 }
 
 /// Time of a queue of puts with signals beside the intervals between them: the first until it is there, and the
-/// answer to the last signal, unless the sender takes longer to learn that its put has ended; a kernel that raises the
-/// signal tells it by itself.
-Seconds beside_signals(const Primitive& primitive, const CopyTimes& times, Seconds signal, const Topology& topology) {
+/// answer to the last signal, unless the sender takes longer to learn that its put has ended. The event of that stands
+/// behind the signal in the engine's queue; a kernel that raises the signal tells the sender by itself.
+Seconds beside_signals(const Primitive& primitive, const CopyTimes& times, Seconds signal, Seconds signal_gap,
+                       const Topology& topology) {
   const Seconds answered = signal + network_of(primitive, topology).control.value;
-  return times.until_there() + (primitive.from.kernel ? answered : std::max(times.completion, answered));
+  const Seconds known = signal + signal_gap + times.completion;
+  return times.until_there() + (primitive.from.kernel ? answered : std::max(known, answered));
 }
 
 /// The queue goes on when the signal has been raised, and the engine, or the next kernel, has had its turn; unless the
@@ -135,7 +137,7 @@ std::optional<Seconds> predict_queued_signal(const Primitive& primitive, Bytes s
   const auto times = copy_times(primitive, size, topology);
   if (!times || !signal) return std::nullopt;
   const Seconds interval = times->flow + times->gap + *signal + or_none(signal_gap);
-  const Seconds beside = beside_signals(primitive, *times, *signal, topology);
+  const Seconds beside = beside_signals(primitive, *times, *signal, or_none(signal_gap), topology);
   return (beside + std::max(times->overhead, interval) * (kInARow - 1)) / kInARow;
 }
 
@@ -230,9 +232,16 @@ std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds t
   const auto signal =
       primitive.kind == Primitive::Kind::queued_signal ? value_of(runtime.signal) : kernel_signal(runtime, size);
   if (!times || !signal) return std::nullopt;
-  const Seconds beside = beside_signals(primitive, *times, *signal, topology);
-  const Seconds each = (time * kInARow - beside) / (kInARow - 1);
-  return each - times->flow - times->gap - *signal;
+  const Seconds each = times->flow + times->gap + *signal;
+  const auto gap_of = [&](Seconds beside, double gaps) {
+    return (time * kInARow - beside - each * (kInARow - 1)) / gaps;
+  };
+  const Seconds answered = gap_of(beside_signals(primitive, *times, *signal, {}, topology), kInARow - 1);
+  if (primitive.from.kernel) return answered;
+  // Where the sender learns of its last put later than of the answer, that is behind a gap too.
+  const Seconds known = gap_of(times->until_there() + *signal + times->completion, kInARow);
+  const Seconds control = network_of(primitive, topology).control.value;
+  return known + times->completion > control ? known : answered;
 }
 
 Seconds flow_alone(const Primitive& primitive, Bytes size, const Topology& topology) {

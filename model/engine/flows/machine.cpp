@@ -16,8 +16,15 @@ namespace {
 // The slots of one part in the table of a node's links.
 enum Slot : std::size_t { forward_slot, backward_slot, total_slot, dma_read_slot, dma_write_slot, slots_per_link };
 enum NicSlot : std::size_t { out_slot, in_slot, duplex_slot, slots_per_nic };
-enum VertexSlot : std::size_t { peer_read_slot, peer_write_slot, slots_per_vertex };  // of a hub or a memory
+enum PortSlot : std::size_t {
+  peer_read_slot,
+  peer_write_slot,
+  slots_per_port
+};  // where a link enters a hub or a memory
+constexpr std::size_t kPortsPerLink = 2;
 enum MemorySlot : std::size_t { read_slot, write_slot, slots_per_memory };
+// What goes over a link to and from host memory: once, or up and down again.
+enum HostSlot : std::size_t { once_slot, twice_slot, slots_per_host };
 constexpr std::size_t kSlotsPerGpu = kCopyKinds;  // one engine for each kind of copies
 
 template <class T>
@@ -90,10 +97,11 @@ void Machine::lay_out_slots() {
   const Platform& platform = topology_.platform();
   const Node& node = topology_.graph();
   first_nic_ = node.links.size() * slots_per_link;
-  first_vertex_ = first_nic_ + node.nics.size() * slots_per_nic;
-  first_memory_ = first_vertex_ + (node.hubs.size() + node.memories.size()) * slots_per_vertex;
+  first_port_ = first_nic_ + node.nics.size() * slots_per_nic;
+  first_memory_ = first_port_ + node.links.size() * kPortsPerLink * slots_per_port;
   first_engine_ = first_memory_ + node.memories.size() * slots_per_memory;
-  no_link_ = first_engine_ + node.gpus.size() * kSlotsPerGpu;
+  first_host_ = first_engine_ + node.gpus.size() * kSlotsPerGpu;
+  no_link_ = first_host_ + node.links.size() * slots_per_host;
   rates_.resize(no_link_);
   cut_.resize(node.links.size());
   for (std::size_t i = 0; i < node.links.size(); ++i) {
@@ -110,24 +118,45 @@ void Machine::lay_out_slots() {
       rates_[nic + duplex_slot] = Rate{duplex->value.bytes_per_second() * node.nics[i].port_share};
     }
   }
-  const auto add_passing = [&](std::size_t index, const Passing& passing) {
-    rates_[first_vertex_ + index * slots_per_vertex + peer_read_slot] = value_of(passing.peer_read);
-    rates_[first_vertex_ + index * slots_per_vertex + peer_write_slot] = value_of(passing.peer_write);
-  };
-  for (std::size_t i = 0; i < node.hubs.size(); ++i) add_passing(i, node.hubs[i].passing);
+  for (std::size_t i = 0; i < node.links.size(); ++i) {
+    for (const bool forward : {true, false}) {
+      const Passing* passing = topology_.ways().passing(forward ? node.links[i].to : node.links[i].from);
+      if (passing == nullptr) continue;
+      rates_[port_of({i, forward}) + peer_read_slot] = value_of(passing->peer_read);
+      rates_[port_of({i, forward}) + peer_write_slot] = value_of(passing->peer_write);
+    }
+  }
   for (std::size_t i = 0; i < node.memories.size(); ++i) {
-    add_passing(node.hubs.size() + i, node.memories[i].passing);
     const std::size_t memory = first_memory_ + i * slots_per_memory;
     rates_[memory + read_slot] = rates_[memory + write_slot] = value_of(node.memories[i].bandwidth);
+  }
+  for (std::size_t i = 0; i < node.links.size(); ++i) {
+    const auto duplex = topology_.host_duplex(i);
+    if (!duplex) continue;
+    rates_[first_host_ + i * slots_per_host + once_slot] = duplex;
+    rates_[first_host_ + i * slots_per_host + twice_slot] = Rate{duplex->bytes_per_second() / 2};
   }
   for (std::size_t gpu = 0; gpu < node.gpus.size(); ++gpu) {
     for (int i = 0; i < kCopyKinds; ++i) {
       const auto kind = static_cast<CopyKind>(i);
       const Cost* cost = topology_.cost_of(kind, gpu);
       if (cost == nullptr || !shares_engine(kind)) continue;
-      rates_[first_engine_ + gpu * kSlotsPerGpu + static_cast<std::size_t>(i)] = value_of(cost->rate);
+      rates_[engine_of(gpu, kind)] = value_of(cost->rate);
+    }
+    // What reads a peer is another engine than what writes into it, also where both cost the same.
+    if (topology_.cost_of(CopyKind::peer_read, gpu) == nullptr) {
+      rates_[engine_of(gpu, CopyKind::peer_read)] = rates_[engine_of(gpu, CopyKind::peer)];
     }
   }
+}
+
+/// The slots of what a link's bytes enter at its end: how much of them passes there as peer traffic.
+std::size_t Machine::port_of(const Hop& hop) const {
+  return first_port_ + (hop.link * kPortsPerLink + (hop.forward ? 0 : 1)) * slots_per_port;
+}
+
+std::size_t Machine::engine_of(std::size_t gpu, CopyKind kind) const {
+  return first_engine_ + gpu * kSlotsPerGpu + static_cast<std::size_t>(kind);
 }
 
 SharedLink& Machine::make_link(std::size_t slot) {
@@ -141,21 +170,26 @@ std::string Machine::name_of(std::size_t slot) const {
     static constexpr std::array kWays{"forward", "backward", "both ways", "read by devices", "written by devices"};
     return fmt::format("{} {}", node.links[part(0, slots_per_link)].name, kWays.at(slot % slots_per_link));
   }
-  if (slot < first_vertex_) {
+  if (slot < first_port_) {
     static constexpr std::array kWays{"out", "in", "both ways"};
     return fmt::format("{} {}", node.nics[part(first_nic_, slots_per_nic)].name,
                        kWays.at((slot - first_nic_) % slots_per_nic));
   }
   if (slot < first_memory_) {
-    const std::size_t vertex = part(first_vertex_, slots_per_vertex);
-    const std::string& name =
-        vertex < node.hubs.size() ? node.hubs[vertex].name : node.memories[vertex - node.hubs.size()].name;
-    const bool reads = (slot - first_vertex_) % slots_per_vertex == peer_read_slot;
-    return fmt::format("{} peer {}", name, reads ? "reads" : "writes");
+    const std::size_t port = part(first_port_, slots_per_port);
+    const Link& link = node.links[port / kPortsPerLink];
+    const bool reads = (slot - first_port_) % slots_per_port == peer_read_slot;
+    return fmt::format("{} peer {} from {}", port % kPortsPerLink == 0 ? link.to : link.from,
+                       reads ? "reads" : "writes", link.name);
   }
   if (slot < first_engine_) {
     const bool reads = (slot - first_memory_) % slots_per_memory == read_slot;
     return fmt::format("{} {}", node.memories[part(first_memory_, slots_per_memory)].name, reads ? "read" : "written");
+  }
+  if (slot >= first_host_) {
+    const bool twice = (slot - first_host_) % slots_per_host == twice_slot;
+    return fmt::format("{} host memory{}", node.links[part(first_host_, slots_per_host)].name,
+                       twice ? " and back" : "");
   }
   return fmt::format("{} {}", node.gpus[part(first_engine_, kSlotsPerGpu)].name,
                      to_string(static_cast<CopyKind>((slot - first_engine_) % kSlotsPerGpu)));
@@ -172,6 +206,11 @@ std::vector<LinkUse> Machine::link_use() const {
     for (std::size_t slot = 0; slot < no_link_; ++slot) {
       if (links[slot] != nullptr) add(fmt::format("node {} {}", node, name_of(slot)), links[slot]);
     }
+  }
+  for (const auto& [ends, link] : drivers_) {
+    const auto& [node, a, b] = ends;
+    const std::vector<Gpu>& gpus = topology_.graph().gpus;
+    add(fmt::format("node {} driver between {} and {}", node, gpus[a].name, gpus[b].name), link);
   }
   const std::map fabric(between_switches_.begin(), between_switches_.end());
   for (const auto& [number, link] : fabric) add(fabric_link_name(number), link);
@@ -202,21 +241,21 @@ std::optional<Machine::Carried> Machine::carried(std::string_view part) const {
 }
 
 /// The links of a way, what they let devices have, and what the vertices between its ends let peer traffic have.
-void Machine::add_route(LinkSlots& slots, std::string_view from, const Route& route, Reach reach, bool peers) const {
-  const Node& node = topology_.graph();
+void Machine::add_route(LinkSlots& slots, const Route& route, Reach reach, bool peers, bool to_host) const {
   const bool reads = reach == Reach::device_reads;
-  std::string_view here = from;
+  std::optional<Hop> before;
   for (const Hop& hop : route) {
-    if (peers && here != from && topology_.ways().passing(here) != nullptr) {
-      const std::size_t hub = index_of(node.hubs, here);
-      const std::size_t vertex = hub < node.hubs.size() ? hub : hub + index_of(node.memories, here);
-      slots.push_back(first_vertex_ + vertex * slots_per_vertex + (reads ? peer_read_slot : peer_write_slot));
-    }
+    if (peers && before) slots.push_back(port_of(*before) + (reads ? peer_read_slot : peer_write_slot));
     const std::size_t link = hop.link * slots_per_link;
     slots.push_back(link + (hop.forward ? forward_slot : backward_slot));
     slots.push_back(link + total_slot);
     if (reach != Reach::cpu) slots.push_back(link + (reads ? dma_read_slot : dma_write_slot));
-    here = hop.forward ? node.links[hop.link].to : node.links[hop.link].from;
+    if (to_host) {
+      const bool twice = std::ranges::count(route, hop.link, &Hop::link) > 1;
+      slots.push_back(first_host_ + hop.link * slots_per_host + once_slot);
+      if (twice) slots.push_back(first_host_ + hop.link * slots_per_host + twice_slot);
+    }
+    before = hop;
   }
 }
 
@@ -246,17 +285,26 @@ Machine::CopySlots Machine::make_copy_slots(End from, End to, bool cached) const
   const CopyCost copy = topology_.copy_cost(from, to);
   CopySlots result{.limit = copy.rate};
   const bool peers = from.location.kind == Location::Kind::gpu && to.location.kind == Location::Kind::gpu && copy.kind;
-  add_route(result.slots, topology_.name(from.location), topology_.copy_route(from.location, to.location), copy.reach,
-            peers);
+  const bool within = from.location == to.location;
+  const bool to_host = !peers && !within && copy.kind != CopyKind::host_to_host;
+  add_route(result.slots, topology_.copy_route(from.location, to.location), copy.reach, peers, to_host);
   add_copy_memories(result.slots, from, to, cached);
   if (copy.kind && copy.gpu) {
     using enum CopyKind;
+    const bool pageable = *copy.kind == pageable_to_device || *copy.kind == device_to_pageable;
+    const bool reads = copy.reach == Reach::device_reads;
     const CopyKind engine = *copy.kind == pageable_to_device   ? pinned_to_device
                             : *copy.kind == device_to_pageable ? device_to_pinned
+                            : *copy.kind == peer && reads      ? peer_read
                                                                : *copy.kind;
-    const std::size_t slot = first_engine_ + *copy.gpu * kSlotsPerGpu + static_cast<std::size_t>(engine);
+    const std::size_t slot = engine_of(*copy.gpu, engine);
     result.slots.push_back(slot);
-    if (engine == *copy.kind && rates_[slot]) result.limit.reset();
+    if (!pageable && rates_[slot]) result.limit.reset();
+  }
+  if (const auto& fallback = topology_.platform().fallback; copy.chunks && fallback->both_ways) {
+    const Rate back = topology_.copy_cost(to, from).rate.value();
+    const double mean = (copy.rate->bytes_per_second() + back.bytes_per_second()) / 2;
+    result.both_ways = Rate{mean * fallback->both_ways->value.of_one};
   }
   tidy(result.slots, rates_);
   if (result.slots.empty()) result.slots.push_back(no_link_);
@@ -267,7 +315,7 @@ Machine::CopySlots Machine::make_copy_slots(End from, End to, bool cached) const
 const Machine::LinkSlots& Machine::message_slots(Location from, Location to) {
   return *remembered(message_slots_, {from, to}, [&] {
     LinkSlots slots;
-    add_route(slots, topology_.name(from), topology_.copy_route(from, to), Reach::cpu, false);
+    add_route(slots, topology_.copy_route(from, to), Reach::cpu, false);
     if (from.kind == Location::Kind::memory) add_memory(slots, from.index, true, false);
     if (to.kind == Location::Kind::memory) add_memory(slots, to.index, false, true);
     tidy(slots, rates_);
@@ -280,7 +328,7 @@ const Machine::LinkSlots& Machine::slots_out(Location from, const std::string& n
   return *remembered(slots_out_, {from, nic}, [&] {
     LinkSlots slots;
     const bool host = from.kind == Location::Kind::memory;
-    add_route(slots, topology_.name(from), topology_.to_nic_route(from, nic), Reach::device_reads, !host);
+    add_route(slots, topology_.to_nic_route(from, nic), Reach::device_reads, !host);
     if (host) add_memory(slots, from.index, true, false);
     const std::size_t own = first_nic_ + index_of(topology_.graph().nics, nic) * slots_per_nic;
     slots.push_back(own + out_slot);
@@ -294,7 +342,7 @@ const Machine::LinkSlots& Machine::slots_in(const std::string& nic, Location to)
   return *remembered(slots_in_, {nic, to}, [&] {
     LinkSlots slots;
     const bool host = to.kind == Location::Kind::memory;
-    add_route(slots, nic, topology_.from_nic_route(nic, to), Reach::device_writes, !host);
+    add_route(slots, topology_.from_nic_route(nic, to), Reach::device_writes, !host);
     if (host) add_memory(slots, to.index, false, true);
     const std::size_t own = first_nic_ + index_of(topology_.graph().nics, nic) * slots_per_nic;
     slots.push_back(own + in_slot);
@@ -365,6 +413,10 @@ std::vector<FlowRoute> Machine::copy(int node, End from, End to, bool cached) {
         *remembered(copy_slots_, {from, to, cached}, [&] { return make_copy_slots(from, to, cached); });
     routes.push_back({.limit = part_of(known.limit, strand.share), .share = strand.share});
     append(routes.back(), node, known.slots);
+    if (known.both_ways) {
+      const auto [first, last] = std::minmax(from.location.index, to.location.index);
+      routes.back().links.emplace_back(&driver_between(topology_.copy_of(node), first, last, *known.both_ways));
+    }
   }
   return routes;
 }
@@ -383,8 +435,8 @@ std::vector<FlowRoute> Machine::block(int node, End from, End to, std::optional<
   const bool gpus = from.location.kind == Location::Kind::gpu && to.location.kind == Location::Kind::gpu;
   for (const Strand& strand : topology_.strands(from.location, to.location)) {
     LinkSlots slots;
-    add_route(slots, topology_.name(strand.from), topology_.copy_route(strand.from, strand.to),
-              from.own ? Reach::device_writes : Reach::device_reads, gpus);
+    add_route(slots, topology_.copy_route(strand.from, strand.to),
+              from.own ? Reach::device_writes : Reach::device_reads, gpus, !gpus);
     add_copy_memories(slots, {strand.from, from.memory}, {strand.to, to.memory}, false);
     tidy(slots, rates_);
     if (slots.empty() && kernel == nullptr) slots.push_back(no_link_);
@@ -393,6 +445,12 @@ std::vector<FlowRoute> Machine::block(int node, End from, End to, std::optional<
     if (kernel != nullptr) routes.back().links.push_back(kernel);
   }
   return routes;
+}
+
+SharedLink& Machine::driver_between(int node, std::size_t a, std::size_t b, Rate both_ways) {
+  SharedLink*& driver = drivers_[{node, a, b}];
+  if (driver == nullptr) driver = &network_.add_link(both_ways);
+  return *driver;
 }
 
 std::vector<FlowRoute> Machine::message(int node, Location from, Location to, std::span<const RankId> copying) {

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -96,13 +97,17 @@ class Machine {
   struct CopySlots {
     LinkSlots slots{};
     std::optional<Rate> limit{};
+    /// What the driver's copies between two GPUs get in both directions together.
+    std::optional<Rate> both_ways{};
   };
 
   void lay_out_slots();
   void shrink_slot(std::size_t slot, double share);
   [[nodiscard]] SharedLink& make_link(std::size_t slot);
   [[nodiscard]] std::string name_of(std::size_t slot) const;
-  void add_route(LinkSlots& slots, std::string_view from, const Route& route, Reach reach, bool peers) const;
+  [[nodiscard]] std::size_t port_of(const Hop& hop) const;
+  [[nodiscard]] std::size_t engine_of(std::size_t gpu, CopyKind kind) const;
+  void add_route(LinkSlots& slots, const Route& route, Reach reach, bool peers, bool to_host = false) const;
   void add_memory(LinkSlots& slots, std::size_t memory, bool reads, bool writes) const;
   void add_copy_memories(LinkSlots& slots, End from, End to, bool cached) const;
   [[nodiscard]] CopySlots make_copy_slots(End from, End to, bool cached) const;
@@ -111,6 +116,7 @@ class Machine {
   [[nodiscard]] const LinkSlots& slots_in(const std::string& nic, Location to);
   [[nodiscard]] FlowRoute transfer(Site from, const Adapters& adapters, Site to);
   void append(FlowRoute& route, int node, const LinkSlots& slots);
+  [[nodiscard]] SharedLink& driver_between(int node, std::size_t a, std::size_t b, Rate both_ways);
   void append(FlowRoute& route, const FabricWay& way);
   [[nodiscard]] bool cpus_copy() const { return topology_.platform().intra_node.copied_by != CopiedBy::none; }
   [[nodiscard]] SharedLink& cpu_of(RankId rank);
@@ -123,13 +129,15 @@ class Machine {
   std::vector<std::optional<Rate>> rates_;  ///< by slot; nothing: never the limit, so that no flow needs the link
   // Where in a node's links the slots of its parts begin.
   std::size_t first_nic_ = 0;
-  std::size_t first_vertex_ = 0;  ///< of hubs, then of memories
+  std::size_t first_port_ = 0;  ///< of each link the one that its bytes enter forward, then backward
   std::size_t first_memory_ = 0;
   std::size_t first_engine_ = 0;
+  std::size_t first_host_ = 0;  ///< of each link, by which GPUs copy to and from host memory
   std::size_t no_link_ = 0;
   std::unordered_map<int, NodeLinks> nodes_;
-  std::unordered_map<std::uint64_t, SharedLink*> between_switches_;        ///< those in use so far
-  std::map<std::tuple<int, std::size_t, CopyKind>, SharedLink*> kernels_;  ///< what all blocks of a GPU reach
+  std::map<std::tuple<int, std::size_t, std::size_t>, SharedLink*> drivers_;  ///< of a node and two GPUs without peers
+  std::unordered_map<std::uint64_t, SharedLink*> between_switches_;           ///< those in use so far
+  std::map<std::tuple<int, std::size_t, CopyKind>, SharedLink*> kernels_;     ///< what all blocks of a GPU reach
   std::vector<SharedLink*> cpus_;  ///< by rank: what it copies of messages; null: not in use so far
   std::map<std::tuple<End, End, bool>, CopySlots> copy_slots_;  ///< worked out when first asked for, like those below
   std::map<std::pair<Location, Location>, LinkSlots> message_slots_;

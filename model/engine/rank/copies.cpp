@@ -58,10 +58,14 @@ void take_copy_cost(SimWorld& world, Operation& operation) {
   const CopyEnding ending =
       operation.signal ? topology.put_ending(from, to, cost, operation.size) : topology.copy_ending(from, cost);
   operation.unhidden += ending.raising;
+  if (cost.chunks) operation.unhidden += cost.chunks->filling(operation.size);
   operation.by_event = cost.by_event && !ending.signal_with_end;
   operation.report.completion = ending.completion;
   if (operation.signal && !ending.signal_with_end) operation.until_signal = until_signal(world);
   operation.until_next = operation.until_signal + ending.behind_signal;
+  // The event stands behind the value that the engine's queue writes.
+  if (operation.signal && operation.by_event && !from.kernel && !to.kernel)
+    operation.until_event = operation.until_next;
   operation.occupies_cpu = cost.occupies_cpu;
   if (cost.cost->gap) operation.gap = cost.cost->gap->value.at(operation.size);
   if (cost.cost->cpu_written) operation.written = &cost.cost->cpu_written->value;

@@ -38,17 +38,21 @@ bool Lookout::look_at_copies(const Queue& stream) {
   for (bool any = false;; any = true) {
     const auto oldest = std::ranges::find_if(ended_, of_stream);
     if (oldest == ended_.end()) {
-      if (!stream.operations.empty()) fail(stream.operations.front());
+      if (!stream.behind.empty()) {
+        fail(stream.behind.front());
+      } else if (!stream.operations.empty()) {
+        fail(stream.operations.front());
+      }
       return any;
     }
     const OperationPtr first = std::move(*oldest);
     ended_.erase(oldest);
     cpu_.be_busy(first->report.completion);
     first->seen = true;
-    const auto left = std::ranges::count_if(ended_, of_stream) + std::ssize(stream.operations);
-    if (left < 2) continue;
-    if (!stream.operations.empty()) {
-      fail(stream.operations.back());
+    const auto under_way = std::ssize(stream.behind) + std::ssize(stream.operations);
+    if (std::ranges::count_if(ended_, of_stream) + under_way < 2) continue;
+    if (under_way > 0) {
+      fail(stream.operations.empty() ? stream.behind.back() : stream.operations.back());
       continue;
     }
     cpu_.be_busy((*std::find_if(ended_.rbegin(), ended_.rend(), of_stream))->report.completion);

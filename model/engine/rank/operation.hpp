@@ -28,6 +28,7 @@ using OperationPtr = std::shared_ptr<Operation>;
 /// pieces waits here until the first one has been copied, and then takes turns with those after it.
 struct Queue {
   std::vector<OperationPtr> operations{};
+  std::vector<OperationPtr> behind{};     ///< puts that have left it, whose rank cannot know it yet
   Seconds last_end = Seconds{} - kNever;  ///< of the last flow, and of the signal behind it
 };
 
@@ -81,6 +82,7 @@ struct Operation final : FlowListener, Happening, std::enable_shared_from_this<O
   End to_end{};
   std::optional<Signal> signal{};
   Seconds until_signal{};  ///< from the end of the flow until it is seen
+  Seconds until_event{};   ///< and until the event is reached that its rank asks for
 
   // Messages, control messages and signals.
   RankId peer{};

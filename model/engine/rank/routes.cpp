@@ -63,6 +63,11 @@ Rate Routes::rate_of_cpus(const Operation& message) const {
 Bytes Routes::bytes_of(Operation& operation) {
   const Part& to = operation.partner ? operation.partner->to : operation.to;
   operation.lacking = world_.go_through_caches({&operation.from, &to}, operation.size);
+  if (operation.is_copy()) {
+    if (const CopyCost& cost = world_.copy_cost(operation.from_end, operation.to_end); cost.chunks) {
+      return operation.size + flowing_in(cost.chunks->further(operation.size), *cost.rate);
+    }
+  }
   const auto& uncached = world_.platform().intra_node.uncached;
   if (operation.lacking == Bytes{} || !uncached) return operation.size;
   Seconds longer{};

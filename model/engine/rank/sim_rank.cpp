@@ -21,7 +21,7 @@ void require_registered(const Part& part) {
   throw UsageError("the network adapter does not know this device memory: register_memory() comes first");
 }
 
-/// A core of the host is through with what it computes.
+/// A core of the host is through with what it computes, or the queue of an engine with what it does behind a copy.
 class HostWork final : public Happening {
  public:
   explicit HostWork(std::function<void()> ended) : ended_(std::move(ended)) {}
@@ -30,6 +30,11 @@ class HostWork final : public Happening {
  private:
   std::function<void()> ended_;
 };
+
+/// The library asks the driver of a pointer that may be one to device memory.
+Seconds looking_at(const Part& part, const NetworkCosts& costs) {
+  return part.allocation->memory == Memory::device ? or_none(costs.device_pointer) : Seconds{};
+}
 
 }  // namespace
 
@@ -369,7 +374,7 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   operation->take_snapshot();
   operation->hold();
   if (world_.observer) operation->report.cost = ways_.by_shared_memory(to) ? "intra_node" : "network";
-  operation->report.overhead = costs.posting(source.length);
+  operation->report.overhead = costs.posting(source.length) + looking_at(source, costs);
   operation->report.completion = or_none(costs.send_completion);
   // The way of control messages is looked up where the limit is another one than that of the curve.
   const Seconds asking = costs.latency_limit ? (costs.control.value + ways_.latency_of_control(to)) * 2 : Seconds{};
@@ -417,8 +422,8 @@ Op SimRank::receive(RankId from, Tag tag, View to) {
   operation->tag = tag;
   operation->hold();
   operation->report.size = target.length;
-  operation->report.overhead = costs.receive_overhead.value;
-  cpu_.be_busy(costs.receive_overhead.value);
+  operation->report.overhead = costs.receive_overhead.value + looking_at(target, costs);
+  cpu_.be_busy(operation->report.overhead);
 
   if (const OperationPtr send = mailbox_.match(operation)) take_unexpected(send, operation);
   return operation->op;
@@ -530,12 +535,35 @@ void SimRank::end(const OperationPtr& operation, Status status) {
         .mailbox_.post(id_, signal_tag(operation->signal->tag), now() + operation->until_signal,
                        ControlMessage(operation->signal->value));
   }
+  if (operation->until_event > Seconds{} && status == Status::delivered) return await_event(operation);
   complete(operation, status);
   if (operation->partner) deliver(operation);
 }
 
+/// The bytes of a put are there, and its rank has the event still to ask for.
+void SimRank::await_event(const OperationPtr& put) {
+  report_end(put);
+  put->queue->behind.push_back(put);
+  agenda_.add(now() + put->until_event, std::make_shared<HostWork>([this, put] {
+                std::erase(put->queue->behind, put);
+                let_know(put, Status::delivered);
+              }));
+}
+
 void SimRank::complete(const OperationPtr& operation, Status status) {
+  report_end(operation);
+  let_know(operation, status);
+}
+
+void SimRank::report_end(const OperationPtr& operation) {
   operation->report.ended = now();
+  if (!world_.observer) return;
+  operation->report.woke = std::ranges::find(awaited_, operation->op) != awaited_.end();
+  world_.observer(operation->ended_report());
+}
+
+/// Its rank may ask for the end from now on.
+void SimRank::let_know(const OperationPtr& operation, Status status) {
   operation->state = Operation::State::ended;
   operation->status = status;
   if (!operation->abandoned) operation->let_go();
@@ -544,10 +572,6 @@ void SimRank::complete(const OperationPtr& operation, Status status) {
     operation->seen = true;  // this rank's own CPU has ended it
   } else if (!operation->abandoned) {
     lookout_.add(operation);
-  }
-  if (world_.observer) {
-    operation->report.woke = std::ranges::find(awaited_, operation->op) != awaited_.end();
-    world_.observer(operation->ended_report());
   }
   cpu_.ring();
 }

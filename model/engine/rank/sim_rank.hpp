@@ -107,6 +107,9 @@ class SimRank final : public MeasuredRank {
   void end(const OperationPtr& operation, Status status);
   void deliver(const OperationPtr& send);
   void complete(const OperationPtr& operation, Status status);
+  void await_event(const OperationPtr& put);
+  void report_end(const OperationPtr& operation);
+  void let_know(const OperationPtr& operation, Status status);
   void wait_for_one_of(std::span<const Op> ops, Seconds deadline);
 
   SimWorld& world_;

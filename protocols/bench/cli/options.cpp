@@ -41,8 +41,9 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
 /// What the user, or nobody, has chosen as the chunk: the beginning of a sentence about it.
 std::string_view whose_chunk(const SettingsOptions& options, const Protocol& protocol, const Settings& settings) {
   if (options.chunk) return "--chunk";
-  if (settings.chunk != make_settings(protocol, {.preset = options.preset}).chunk) return "--option's chunk of";
-  return options.preset.empty() ? "the protocol's chunk of" : "the preset's chunk of";
+  const std::string preset = preset_of(protocol, options);
+  if (settings.chunk != make_settings(protocol, {.preset = preset}).chunk) return "--option's chunk of";
+  return preset.empty() ? "the protocol's chunk of" : "the preset's chunk of";
 }
 
 Repeats with_wishes(Repeats repeats, const SweepOptions& wishes) {
@@ -307,7 +308,7 @@ Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
             .passes = options.passes,
             .verify = !sweep.no_verify,
             .settings = std::move(settings),
-            .preset = options.settings.preset,
+            .preset = preset_of(protocol, options.settings),
             .facts = {.packing = std::move(packing),
                       .ends = options.ends,
                       .compute = options.compute,

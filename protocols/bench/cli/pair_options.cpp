@@ -43,7 +43,7 @@ RunOptions options_of(const PairWish& wish, RunOptions options) {
   if (wish.protocol.empty()) return options;
   options.protocol = wish.protocol;
   SettingsOptions& settings = options.settings;
-  settings = {};
+  settings = {.library = settings.library};
   for (const auto& [name, value] : wish.settings) {
     if (name == "chunk") {
       settings.chunk = parse_size(value);

@@ -57,8 +57,15 @@ void require_one_value(const Protocol& protocol, const SettingsOptions& options)
 
 }  // namespace
 
+std::string preset_of(const Protocol& protocol, const SettingsOptions& options) {
+  if (!options.preset.empty()) return options.preset;
+  const bool known = std::ranges::find(protocol.presets(), options.library, &Preset::name) != protocol.presets().end();
+  return known ? options.library : "";
+}
+
 Settings make_settings(const Protocol& protocol, const SettingsOptions& options) {
-  Settings settings = options.preset.empty() ? protocol.defaults() : find_preset(protocol, options.preset).settings;
+  const std::string preset = preset_of(protocol, options);
+  Settings settings = preset.empty() ? protocol.defaults() : find_preset(protocol, preset).settings;
   set_options(protocol, settings, options.options);
   require_one_value(protocol, options);
   if (options.chunk) settings.chunk = options.chunk;

@@ -23,6 +23,8 @@ struct SettingsOptions {
   std::optional<Bytes> chunk{};  ///< empty: the protocol's default
   std::optional<int> depth{};    ///< likewise
   NamedValues options{};         ///< the protocol's own
+  /// The library of the machine, whose preset a protocol that has it takes where `preset` is empty.
+  std::string library{};
 };
 
 /// `options` must live until the command line has been parsed.
@@ -31,6 +33,8 @@ void add_settings_options(CLI::App& app, SettingsOptions& options);
 CLI::Option* add_named_values(CLI::App& app, NamedValues& values, const std::string& description,
                               const std::string& flags = "-o,--option");
 
+/// The preset that is meant: the one that is named, or the library's; empty: the protocol's defaults.
+std::string preset_of(const Protocol& protocol, const SettingsOptions& options);
 /// A UsageError for a preset or an option that `protocol` does not have, and for values that it cannot have.
 Settings make_settings(const Protocol& protocol, const SettingsOptions& options);
 

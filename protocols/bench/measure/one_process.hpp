@@ -5,6 +5,7 @@
 //   2. wait for its end
 //
 // A ping-pong copies there and back, each awaited; bandwidth awaits a window of copies, bidirectional one each way.
+// Both streams are of the first GPU: one of its engines writes into the other GPU, and another one reads from it.
 #pragma once
 
 #include <string>

@@ -36,6 +36,30 @@ TEST(SimProgram, FindsAPlatformByNameFromAnyFolder) {
   EXPECT_EQ(ended.code, 0) << ended.text;
 }
 
+TEST(SimProgram, AMachinesOwnLibraryGivesTheDefaults) {
+  const std::string job = "run --platform hgx-h100 -p gpudirect-v3 --from 0/0 --to 1/0 -b 4M -e 4M";
+  const Ended own = run(job);
+  EXPECT_EQ(own.code, 0) << own.text;
+  EXPECT_THAT(own.text, AllOf(HasSubstr("preset ucx"), HasSubstr("sender direct")));
+  EXPECT_EQ(own.text, run(job + " --preset ucx").text);
+  EXPECT_THAT(run(job + " --preset mvapich2").text, HasSubstr("sender staged"));
+  EXPECT_THAT(run(job + " --set mpi.library=mvapich2-gdr").text, HasSubstr("preset mvapich2-gdr"));
+  EXPECT_THAT(run(job + " -o send_limit=8K").text, HasSubstr("sender staged")) << "what is named wins";
+  EXPECT_THAT(run(job + " --set mpi.library=mpi").text, HasSubstr("'mpi' is not one of mvapich2, mvapich2-gdr"));
+}
+
+TEST(SimProgram, PeersAndRdmaCanBeSwitchedOff) {
+  const std::string peers = "run --platform hgx-h100 -p gpudirect-v2 --from 0/0 --to 0/1 -b 4M -e 4M";
+  EXPECT_THAT(run(peers).text, HasSubstr("path: peer copy by the copy engine"));
+  EXPECT_THAT(run(peers + " --without p2p").text, HasSubstr("peer-to-peer access is switched off"));
+  const std::string rdma = "run --platform hgx-h100 -p gpudirect-v3 --from 0/0 --to 1/0 -b 4M -e 4M --without ";
+  EXPECT_EQ(run(rdma + "p2p").code, 0);
+  const Ended refused = run(rdma + "rdma");
+  EXPECT_NE(refused.code, 0);
+  EXPECT_THAT(refused.text, HasSubstr("GPUDirect RDMA is switched off"));
+  EXPECT_EQ(run(rdma + "nvlink").code, 2);
+}
+
 TEST(SimProgram, SetChangesANumber) {
   const Ended ended = run("run " + kKids +
                           "--protocol gpudirect-v2 --from 0/1 --to 0/2 -b 1M -e 1M "

@@ -240,6 +240,22 @@ TEST(Rdma, APutFromHostMemoryIsLimitedAtItsTargetOnly) {
   put_and_expect({kNear, kOtherNear}, Memory::pinned, kOverhead + kRdmaExtra + 1_MiB / kNearWrite);
 }
 
+/// Both ends ask at the same time, and the receive is there before the bytes.
+TEST(ClosedFormV3, ALibraryFindsOutThatItsMessageLiesInDeviceMemory) {
+  constexpr Seconds kPointer = 2.0_us;
+  Platform platform = sample_platform_with_rdma();
+  platform.network->device_pointer = Sourced<Seconds>{kPointer, {Quality::assumed, "a round number"}};
+  const Timed timed = v3({kNear, kOtherNear}, 1_MiB, direct(), platform);
+  expect_near(timed.warm, kPointer + kOverhead + kRdmaExtra * 2 + 1_MiB / kNearRead);
+}
+
+TEST(ClosedFormV3, NothingIsFoundOutOfMessagesInHostMemory) {
+  Platform platform = sample_platform_with_rdma();
+  platform.network->device_pointer = Sourced<Seconds>{100.0_us, {Quality::assumed, "a round number"}};
+  const Timed with = v3({kNear, kOtherNear}, 1_MiB, limits("0", "0"), platform);
+  expect_near(with.warm, kOverhead + 1_MiB / kUp + kOverhead + 1_MiB / kWire + kOverhead + 1_MiB / kDown);
+}
+
 TEST(Rdma, ALateReceivePaysForItsDeviceMemoryToo) {
   simulate(sample_platform_with_rdma(), std::vector<Place>{kNear, kOtherFar}, [](Rank& rank) {
     const RankId peer{1 - rank.id().value};

@@ -32,7 +32,8 @@ Platform read_keeneland(const std::string& name) { return read_platform(kPlatfor
 Seconds time_of(const Topology& topology, End from, End to, Bytes size) {
   const CopyCost copy = topology.copy_cost(from, to);
   const auto narrowest = topology.narrowest(topology.copy_route(from.location, to.location), copy.reach);
-  return copy.cost->overhead.value + copy.latency(size) + size / std::min(present(copy.rate), present(narrowest));
+  return copy.cost->overhead.value + copy.latency(size) + copy.in_chunks(size) +
+         size / std::min(present(copy.rate), present(narrowest));
 }
 
 /// What a copy of `size` takes that a row of starpu_bus_fit.csv measured.

@@ -9,6 +9,9 @@ namespace twinlink::model {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::kDown;
+using testing::kPerChunk;
+using testing::kUp;
 
 class TopologyTest : public ::testing::Test {
  protected:
@@ -172,12 +175,25 @@ TEST_F(TopologyTest, PageableCopiesRunAtTheRateOfTheCoreThatCopies) {
   EXPECT_EQ(topology().copy_cost(host, {gpu(0)}).rate, Rate{3e9});
 }
 
-TEST_F(TopologyTest, TheFallbackHidesTheShorterCopyButForOneChunkInSoMany) {
-  platform_.fallback->per_chunk.value = {};
-  const auto rate = [&] { return topology().copy_cost({gpu(0)}, {gpu(1)}).rate.value().bytes_per_second(); };
-  EXPECT_NEAR(rate(), 1 / (1 / 4e9 + 1 / 5e9), 1) << "one after the other";
+TEST_F(TopologyTest, TheFallbackFillsItsBufferAndThenHidesTheShorterCopy) {
+  const auto beside = [&](Bytes size) {
+    const CopyCost copy = topology().copy_cost({gpu(0)}, {gpu(1)});
+    EXPECT_EQ(copy.rate.value(), kDown) << "of 4 and 5 GB/s";
+    return copy.in_chunks(size);
+  };
+  const auto expect = [&](Bytes size, Seconds time) {
+    EXPECT_NEAR(beside(size).microseconds(), time.microseconds(), 1e-6) << size.count();
+  };
+  expect(Bytes{}, {});
+  expect(256_KiB, 256_KiB / kUp);
+  expect(1_MiB, 1_MiB / kUp);
+  expect(1_MiB + 1_B, 1_MiB / kUp + kPerChunk);
+  expect(8_MiB, 1_MiB / kUp + kPerChunk * 7);
   platform_.fallback->in_flight = 4;
-  EXPECT_NEAR(rate(), 1 / (1 / 4e9 + 0.25 / 5e9), 1);
+  expect(4_MiB, 1_MiB / kUp + kPerChunk * 3);
+  expect(5_MiB, 2_MiB / kUp + kPerChunk * 4);
+  expect(4_MiB + 64_KiB, (1_MiB + 64_KiB) / kUp + kPerChunk * 4);
+  expect(9_MiB, 3_MiB / kUp + kPerChunk * 8);
 }
 
 TEST_F(TopologyTest, NearAndFarMemory) {

@@ -61,8 +61,9 @@ class PacedTurns : public PacedRuntimeTest {
     }
     return platform;
   }
-  /// Three puts end `first` after their start, and then every `interval`; a copy behind them ends without a signal.
-  void expect_queue(Engine engine, Seconds first, Seconds interval, Seconds signal) {
+  /// Three puts raise their signals `first` after their start, and then every `interval`, and end `event` after that; a
+  /// copy behind them ends without a signal.
+  void expect_queue(Engine engine, Seconds first, Seconds interval, Seconds signal, Seconds event) {
     std::byte* const device = runtime.allocate(kSize);
     std::byte* const peer = peer_memory(2);
     std::uint64_t word = 0;
@@ -72,19 +73,19 @@ class PacedTurns : public PacedRuntimeTest {
       puts.push_back(runtime.copy_and_raise(peer, device, kSize, {.word = &word, .value = i}, Stream{0}, engine));
     }
     const Event copy = runtime.copy(peer, device, kSize, Stream{0}, engine);
-    for (int i = 0; i < 3; ++i) expect_end(puts[static_cast<std::size_t>(i)], start + first + interval * i);
+    for (int i = 0; i < 3; ++i) expect_end(puts[static_cast<std::size_t>(i)], start + first + interval * i + event);
     expect_end(copy, start + first + interval * 3 - signal);
   }
 };
 
 TEST_F(PacedTurns, ACopyEngineGoesOnBehindItsSignalAndItsTurn) {
-  expect_queue(Engine::dma, kHost + kLatency + kSize / kPeer + kSignal, kSize / kPeer + kSignal + kTurn + kGap,
-               kSignal);
+  expect_queue(Engine::dma, kHost + kLatency + kSize / kPeer + kSignal, kSize / kPeer + kSignal + kTurn + kGap, kSignal,
+               kTurn);
 }
 
 TEST_F(PacedTurns, AKernelGoesOnBehindATurnOfItsOwn) {
   expect_queue(Engine::kernel, kHost + kLatency + kSize / kKernelPush + kKernelSignal,
-               kSize / kKernelPush + kKernelSignal + kKernelTurn + kGap, kKernelSignal);
+               kSize / kKernelPush + kKernelSignal + kKernelTurn + kGap, kKernelSignal, {});
 }
 
 class PacedKernelSignal : public PacedRuntimeTest {
