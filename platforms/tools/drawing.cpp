@@ -217,11 +217,32 @@ class Picture {
          label(lines), distance(link.from) == distance(link.to) ? ", constraint=false" : "", on_way(way, turned));
   }
 
+  /// What joins its switches, and by which of their cables the way goes.
+  [[nodiscard]] std::vector<std::string> about_network() const {
+    const Fabric& fabric = *platform_.fabric;
+    std::vector<std::string> lines{"network", format_rate(fabric.link.value) + " an adapter"};
+    if (fabric.shape == FabricShape::one_switch) return lines;
+    std::string text = describe(fabric, platform_.nodes(), platform_.most_nics());
+    constexpr std::string_view kNext = "; ";
+    for (std::size_t at = text.find(kNext); at != std::string::npos; at = text.find(kNext)) {
+      lines.push_back(text.substr(0, at));
+      text.erase(0, at + kNext.size());
+    }
+    lines.push_back(text);
+    for (std::size_t i = 0; i < drawing_.way.size(); ++i) {
+      const auto& [from, to] = drawing_.way[i];
+      if (!over_network(drawing_.way[i]) || from.node == to.node) continue;
+      for (const FabricWay::Hop& hop : topology_.fabric_way(from.node, to.node, {from.name, to.name}).hops) {
+        lines.push_back(fmt::format("{}: {}", i + 1, fabric_link_name(hop.link)));
+      }
+    }
+    return lines;
+  }
+
   /// Red where the way goes between adapters.
   void draw_network() {
     const bool used = std::ranges::any_of(drawing_.way, [&](const Crossing& c) { return over_network(c); });
-    line("  {} [shape=doubleoctagon, fillcolor=\"#f7f0f7\", label={}{}];", in_quotes(kNetwork),
-         label({"network", format_rate(platform_.fabric->link.value) + " an adapter"}),
+    line("  {} [shape=doubleoctagon, fillcolor=\"#f7f0f7\", label={}{}];", in_quotes(kNetwork), label(about_network()),
          used ? ", color=red, penwidth=2" : "");
     for (const int node : drawing_.nodes) {
       for (const Nic& nic : topology_.graph_of(node).nics) {

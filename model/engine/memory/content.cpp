@@ -116,6 +116,10 @@ void Content::write(Bytes at, const Content& what) {
   };
   if (what.segments_.empty()) {
     const Segment whole = there(what.whole_);
+    // Rounds repeat themselves: what is there already needs no segment of its own.
+    if (whole.begin == whole.end) return;
+    const Segment& old = segments_.empty() ? whole_ : segment_at(segments_, whole.begin)->second;
+    if (old.end >= whole.end && part_of(old, whole.begin, whole.end) == whole) return;
     return replace(at.count(), at.count() + what.size_, {&whole, 1});
   }
   std::vector<Segment> moved;

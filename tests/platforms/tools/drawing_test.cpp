@@ -8,6 +8,7 @@
 
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/tools/drawing.hpp"
+#include "platforms/topology/topology.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -27,6 +28,21 @@ std::vector<std::string> lines_with(const std::string& dot, const std::string& t
     if (line.find(text) != std::string::npos) found.push_back(line);
   }
   return found;
+}
+
+/// Nodes 0 and 100 are of different leaves.
+TEST(Drawing, SaysWhatTheFabricIsAndByWhichCablesTheWayGoes) {
+  const Platform platform = read_platform("platforms/selene.yaml");
+  const Topology topology(platform);
+  const std::vector<FabricWay::Hop> hops = topology.fabric_way(0, 100, {"hca0", "hca0"}).hops;
+  ASSERT_GE(hops.size(), 2U);
+  const auto network = [&](const Drawing& drawing) {
+    return lines_with(to_dot(platform, drawing), "\"network\" [shape=").front();
+  };
+  const std::string way = network({.nodes = {0, 100}, .way = {{{0, "hca0"}, {100, "hca0"}}}});
+  EXPECT_THAT(way, AllOf(HasSubstr("leaves of"), HasSubstr("bisection ")));
+  for (const FabricWay::Hop& hop : hops) EXPECT_THAT(way, HasSubstr("1: " + fabric_link_name(hop.link)));
+  EXPECT_THAT(network({.nodes = {0, 100}}), Not(HasSubstr("1: leaf")));
 }
 
 TEST(Drawing, HasEveryPartAndEveryLinkOfANode) {
