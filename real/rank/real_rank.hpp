@@ -12,6 +12,7 @@
 #include <map>
 #include <vector>
 
+#include "protocols/core/measured_rank.hpp"
 #include "protocols/gpu/work.hpp"
 #include "real/rank/control_messages.hpp"
 #include "real/rank/life_signs.hpp"
