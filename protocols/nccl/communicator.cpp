@@ -96,7 +96,7 @@ class NcclCommunicator final : public Communicator {
                          .output = {data.buffer, pairs ? data.offset + bytes : data.offset, bytes},
                          .links = links};
     rank_.step("launch");
-    const Op op = rank_.launch(work, kProgramStream);
+    const Op op = rank_.launch(work, Stream{0});
     for (std::size_t i = 0; i < order.size(); ++i) {
       peers_.at(order[i])->count(program, pairs || i == 1, pairs || i == 0);
     }

@@ -41,7 +41,6 @@ namespace {
 
 using gpu::Operation;
 using nccl::kControlTags;
-using nccl::kProgramStream;
 using nccl::kSlot;
 using nccl::kSlots;
 using nccl::Options;
@@ -151,7 +150,7 @@ class NcclChannel final : public Channel {
     fifos_.shape(program);
     const gpu::Link link = fifos_.link(choice.format);
     rank_.step("launch");
-    launched.add(rank_.launch({.program = program, .input = out, .output = in, .links = {&link, 1}}, kProgramStream));
+    launched.add(rank_.launch({.program = program, .input = out, .output = in, .links = {&link, 1}}, fifos_.stream()));
     fifos_.count(program, true, true);
     return {};
   }
@@ -185,6 +184,16 @@ class NcclChannel final : public Channel {
   PeerFifos fifos_;
 };
 
+/// A rank may exchange messages with all others at once, and a block that waits keeps its multiprocessor: a large GPU
+/// has 132 of them, and each channel two blocks.
+void leave_room_for_others(Options& options, int ranks) {
+  if (options.fixed.channels) return;
+  constexpr int kTogether = 64;
+  const int each = std::max(kTogether / std::max(ranks - 1, 1), options.ground.least_channels);
+  options.ground.channels = std::min(options.ground.channels, each);
+  options.geometry.channels = options.ground.channels;
+}
+
 class Nccl final : public Protocol {
  public:
   [[nodiscard]] std::string_view name() const override { return "nccl"; }
@@ -205,9 +214,10 @@ class Nccl final : public Protocol {
     check_settings(*this, settings);
     const Path& path = rank.path_to(peer);
     require_support(*this, path);
-    return std::make_unique<NcclChannel>(
-        rank, peer, settings,
-        read_options(*this, settings, rank.place(std::min(rank.id(), peer)).device, path.peer_access.yes));
+    Options options = read_options(*this, settings, rank.place(std::min(rank.id(), peer)).device, path.peer_access.yes);
+    require_meeting(path, options);
+    leave_room_for_others(options, rank.ranks());
+    return std::make_unique<NcclChannel>(rank, peer, settings, options);
   }
   [[nodiscard]] std::unique_ptr<Communicator> join(Rank& rank, const Settings& settings) const override {
     check_settings(*this, settings);

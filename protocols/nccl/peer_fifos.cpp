@@ -54,7 +54,7 @@ void PeerFifos::shape(gpu::Program& program) const {
 Outcome PeerFifos::clear(const FormatFifos& fifos, const gpu::Program& program, Seconds deadline) {
   const gpu::Link link{.mine = View(fifos.mine)};
   rank_.step("clear");
-  const Status status = wait(rank_, rank_.launch({.program = program, .links = {&link, 1}}, kProgramStream), deadline);
+  const Status status = wait(rank_, rank_.launch({.program = program, .links = {&link, 1}}, stream()), deadline);
   return {status, "step 'clear'"};
 }
 

@@ -48,6 +48,12 @@ class PeerFifos {
   /// Programs may have been given up: nothing is closed in order any more.
   void fail() { failed_ = true; }
   [[nodiscard]] RankId peer() const { return peer_; }
+  /// Programs with different peers wait for them side by side: in one queue, ranks that launch in different orders
+  /// would wait for each other in a circle. The first streams are those of copies, additions and collectives.
+  [[nodiscard]] Stream stream() const {
+    constexpr int kOthers = 4;
+    return {kOthers + peer_.value % (kStreams - kOthers)};
+  }
 
  private:
   static constexpr std::size_t index(gpu::LineFormat format) { return static_cast<std::size_t>(format); }
@@ -59,8 +65,5 @@ class PeerFifos {
   std::array<std::optional<FormatFifos>, 3> by_format_{};
   bool failed_ = false;
 };
-
-/// A peer's in and out stream of a rank's programs.
-inline constexpr Stream kProgramStream{0};
 
 }  // namespace twinlink::nccl

@@ -11,13 +11,13 @@
 namespace twinlink::real {
 
 struct KernelLink {
-  char* mine;
-  char* theirs;
+  char* mine = nullptr;
+  char* theirs = nullptr;
 };
 /// Slots of one link and channel that have passed before.
 struct KernelCount {
-  std::uint64_t sent;
-  std::uint64_t received;
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
 };
 
 /// What fits into the arguments of a kernel, of which there are 4 KiB.
@@ -25,16 +25,17 @@ constexpr std::size_t kArgumentLinks = 3;
 constexpr std::size_t kArgumentCounts = 144;
 
 struct ProgramArguments {
-  gpu::Program program;
-  char* input;
-  char* output;
+  gpu::Program program{};
+  char* input = nullptr;
+  char* output = nullptr;
   /// Host memory that the device reads: the number of the last program that is given up, and this one's.
-  const std::uint64_t* given_up;
-  std::uint64_t number;
-  const KernelLink* more_links;    ///< device memory, instead of those below; null: there are no more
-  const KernelCount* more_counts;  ///< likewise
-  KernelLink links[kArgumentLinks];
-  KernelCount counts[kArgumentCounts];  ///< by link, and there by channel
+  const std::uint64_t* given_up = nullptr;
+  std::uint64_t number = 0;
+  const KernelLink* more_links = nullptr;    ///< device memory, instead of those below; null: there are no more
+  const KernelCount* more_counts = nullptr;  ///< likewise
+  // Kernels index plain arrays.
+  KernelLink links[kArgumentLinks]{};     // NOLINT(modernize-avoid-c-arrays)
+  KernelCount counts[kArgumentCounts]{};  // NOLINT(modernize-avoid-c-arrays): by link, and there by channel
 };
 static_assert(sizeof(ProgramArguments) <= 4000);
 
