@@ -422,7 +422,15 @@ Seconds SimRank::fetching_from_host(Bytes size) {
   const End from{world_.memory_near(id_), Memory::pinned};
   const End to{.location = {Location::Kind::gpu, world_.gpu_of(id_)}, .memory = Memory::device, .own = true};
   const CopyCost& copy = world_.copy_cost(from, to);
-  return copy.cost->overhead.value + copy.latency(size) + size / copy.rate.value() +
+  // Where the platform says no rate, the way's narrowest link has the last word.
+  std::optional<Rate> rate = copy.rate;
+  for (const Strand& strand : world_.topology.strands(from.location, to.location)) {
+    if (copy.rate) break;
+    const Route way = world_.topology.copy_route(strand.from, strand.to);
+    const auto link = world_.topology.narrowest(way, copy.reach);
+    if (link && (!rate || *link < *rate)) rate = link;
+  }
+  return copy.cost->overhead.value + copy.latency(size) + (rate ? size / *rate : Seconds{}) +
          world_.topology.copy_ending(from, copy).completion;
 }
 

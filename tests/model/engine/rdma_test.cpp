@@ -72,9 +72,9 @@ TEST(ClosedFormV3, FarFromTheAdapterAtOneEnd) {
 }
 
 /// When an eager message has been taken into device memory beside the adapter, whose receive comes at `posted`.
-Seconds taken_in(Seconds posted) {
+Seconds taken_in(Seconds posted, const Platform& platform = sample_platform_with_rdma()) {
   Seconds taken{};
-  simulate(sample_platform_with_rdma(), std::vector{kNear, kOtherNear}, [&](Rank& rank) {
+  simulate(platform, std::vector{kNear, kOtherNear}, [&](Rank& rank) {
     const View message(rank.allocate(Memory::device, kEager));
     rank.register_memory(message.buffer);
     const RankId peer{1 - rank.id().value};
@@ -97,6 +97,12 @@ TEST(UnexpectedInDeviceMemory, AReceiveThatComesBeforeTheBytesFlowTakesThemWhere
 
 TEST(UnexpectedInDeviceMemory, LaterTheLibraryCopiesThem) {
   expect_near(taken_in(500.0_us), 500.0_us + kOverhead + kEager / kDown);
+}
+
+TEST(UnexpectedInDeviceMemory, WhereCopiesHaveNoRateTheirNarrowestLinkSaysIt) {
+  Platform platform = sample_platform_with_rdma();
+  platform.copies.at(CopyKind::pinned_to_device).rate.reset();
+  expect_near(taken_in(500.0_us, platform), 500.0_us + kOverhead + kEager / Rate{8e9});
 }
 
 TEST(ClosedFormV3, UpToTheLimitsAMessageIsDirect) {
