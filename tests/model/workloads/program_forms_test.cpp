@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/engine/simulation.hpp"
+#include "platforms/topology/topology.hpp"
 #include "protocols/gpu/program.hpp"
 #include "protocols/registry.hpp"
 #include "tests/model/engine/one_message.hpp"
@@ -17,7 +18,7 @@ namespace {
 
 using namespace testing;  // NOLINT: the sample platform's numbers
 
-constexpr Rate kBlock{1e9};
+constexpr Rate kBlockRate{1e9};
 constexpr Seconds kLl = 1.0_us;
 constexpr Seconds kLl128 = 2.0_us;
 constexpr Seconds kSimple = 3.0_us;
@@ -39,7 +40,7 @@ Sourced<T> made_up(T value) {
 Platform machine() {
   Platform platform = sample_platform();
   platform.gpu_types.front().blocks =
-      BlockCosts{.rate = made_up(kBlock), .ll = made_up(kLl), .ll128 = made_up(kLl128), .simple = made_up(kSimple)};
+      BlockCosts{.rate = made_up(kBlockRate), .ll = made_up(kLl), .ll128 = made_up(kLl128), .simple = made_up(kSimple)};
   Node& node = platform.node;
   for (const char* number : {"3", "4"}) {
     node.gpus.push_back(
@@ -113,7 +114,7 @@ class RingOfLines : public ::testing::TestWithParam<int> {
     const int ranks = GetParam();
     const Bytes size{16 * static_cast<std::uint64_t>(ranks)};
     expect_near(time_of(peers(ranks), settings_of(format, 1), Collective::all_reduce, size),
-                kOverhead + hop * (2.0 * (ranks - 1)) + lines / kBlock);
+                kOverhead + hop * (2.0 * (ranks - 1)) + lines / kBlockRate);
   }
 };
 
@@ -127,13 +128,13 @@ INSTANTIATE_TEST_SUITE_P(Of, RingOfLines, ::testing::Values(2, 3, 4),
 TEST(ProgramForms, AnAllReduceInSimpleStoresASlotAndTellsItInEachStep) {
   constexpr Bytes kChunk = 16_KiB;
   expect_near(time_of(peers(3), settings_of("simple", 1), Collective::all_reduce, kChunk * 3),
-              kOverhead + (kChunk / kBlock + kHopSimple) * 4 + kChunk / kLocal);
+              kOverhead + (kChunk / kBlockRate + kHopSimple) * 4 + kChunk / kLocal);
 }
 
 TEST(ProgramForms, AnAllGatherHasHalfTheStepsOfAnAllReduce) {
   constexpr Bytes kChunk = 16_KiB;
   expect_near(time_of(peers(3), settings_of("simple", 1), Collective::all_gather, kChunk * 3),
-              kOverhead + (kChunk / kBlock + kHopSimple) * 2 + kChunk / kLocal);
+              kOverhead + (kChunk / kBlockRate + kHopSimple) * 2 + kChunk / kLocal);
 }
 
 TEST(ProgramForms, SlotsOfABroadcastFollowEachOther) {
@@ -141,16 +142,17 @@ TEST(ProgramForms, SlotsOfABroadcastFollowEachOther) {
   constexpr int kSlots = 6;
   // Of the chain of three two hops, and the other slots behind the first one.
   expect_near(time_of(peers(3), settings_of("simple", 1, kSlot), Collective::broadcast, kSlot * kSlots),
-              kOverhead + (kSlot / kBlock + kHopSimple) * 2 + kSlot / kBlock * (kSlots - 1) + kSlot / kLocal);
+              kOverhead + (kSlot / kBlockRate + kHopSimple) * 2 + kSlot / kBlockRate * (kSlots - 1) + kSlot / kLocal);
 }
 
 /// Half of what lines of LL carry are flags, and of LL128 a sixteenth.
 TEST(ProgramForms, FlagsTakeTheirShareOfALinkInLl) {
-  expect_near(time_of_message(peers(2), settings_of("ll", 1, 32_KiB), 24_KiB), kOverhead + 48_KiB / kBlock + kHopLl);
+  expect_near(time_of_message(peers(2), settings_of("ll", 1, 32_KiB), 24_KiB),
+              kOverhead + 48_KiB / kBlockRate + kHopLl);
 }
 TEST(ProgramForms, FlagsTakeTheirShareOfALinkInLl128) {
   expect_near(time_of_message(peers(2), settings_of("ll128", 1, 64_KiB), 30_KiB),
-              kOverhead + 32_KiB / kBlock + kHopLl128);
+              kOverhead + 32_KiB / kBlockRate + kHopLl128);
 }
 
 /// Two slots, and the way of a credit back is longer than a slot takes: each waits for the one before the last.
@@ -162,7 +164,7 @@ TEST(ProgramForms, ASenderWaitsForCredit) {
   std::vector<Seconds> taken;
   for (std::size_t k = 0; k < kSlots; ++k) {
     const Seconds free = k < 2 ? Seconds{} : taken[k - 2] + kLl + kWay;
-    sent.push_back(std::max(k == 0 ? Seconds{} : sent[k - 1], free) + kSlot / kBlock);
+    sent.push_back(std::max(k == 0 ? Seconds{} : sent[k - 1], free) + kSlot / kBlockRate);
     taken.push_back(std::max(k == 0 ? Seconds{} : taken[k - 1], sent[k] + kHopSimple) + local);
   }
   expect_near(time_of_message(peers(2), settings_of("simple", 1, kSlot, 2), kSlot * kSlots), kOverhead + taken.back());
@@ -195,13 +197,13 @@ TEST(ProgramForms, MessagesBothWaysPassEachOther) {
     EXPECT_TRUE(channel->exchange({&out, 1}, {&in, 1}).ok());
     last = std::max(last, rank.now() - start);
   });
-  expect_near(last, kOverhead + kSlot * 4 / kBlock + kHopSimple + kSlot / kLocal);
+  expect_near(last, kOverhead + kSlot * 4 / kBlockRate + kHopSimple + kSlot / kLocal);
 }
 
 /// Without peer access the slots lie in the receiver's host memory: a store goes there, and a load fetches it.
 TEST(ProgramForms, WithoutPeerAccessBlocksMeetInHostMemory) {
   expect_near(time_of_message({kLoneGpu, kFirstPeer}, settings_of("ll", 1), 8_B),
-              kOverhead + kLl + kBus + kBus * 2 + 16_B / kBlock);
+              kOverhead + kLl + kBus + kBus * 2 + 16_B / kBlockRate);
 }
 
 TEST(ProgramForms, AGpuTypeWithoutBlocksRunsNoPrograms) {
