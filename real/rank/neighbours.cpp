@@ -169,7 +169,7 @@ Neighbours meet_neighbours(const Mpi& mpi, DeviceRuntime& runtime, const std::st
   const Answer on_network = runtime.host_addressable() ? Answer::granted() : mpi_reads_cuda_memory();
   // Where they do not reach each other's memory, they meet in host memory, which both map.
   const auto programs = [&](const std::vector<Row>& all, bool same_node, std::size_t a, std::size_t b) {
-    const Answer runs = runtime.runs_programs();
+    Answer runs = runtime.runs_programs();
     if (!runs) return runs;
     if (!same_node) {
       return Answer::refused(
