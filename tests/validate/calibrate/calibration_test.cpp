@@ -1,10 +1,14 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "platforms/reader/platform_reader.hpp"
+#include "platforms/topology/topology.hpp"
 #include "tests/validate/calibrate/synthetic_probes.hpp"
 #include "validate/calibrate/calibration_report.hpp"
 
