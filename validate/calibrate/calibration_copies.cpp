@@ -187,7 +187,7 @@ void CopyFits::fit_fallback(const Group& group, Seconds busy) {
   model::Platform platform = base_.platform();
   platform.fallback->per_chunk.value = {};
   const Topology without(platform);
-  const double chunk = static_cast<double>(platform.fallback->chunk.value.count());
+  const auto chunk = static_cast<double>(platform.fallback->chunk.value.count());
   struct Line {
     double further = 0;  ///< chunks behind the first
     Seconds beside{};    ///< what is no copy, and no latency of the way

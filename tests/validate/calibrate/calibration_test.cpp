@@ -1,10 +1,14 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "platforms/reader/platform_reader.hpp"
+#include "platforms/topology/topology.hpp"
 #include "tests/validate/calibrate/synthetic_probes.hpp"
 #include "validate/calibrate/calibration_report.hpp"
 
@@ -226,6 +230,31 @@ TEST(Calibration, LinesWithoutANumberAreListedWithTheReason) {
                                      unused("release device", "no number"), unused("something new", "no number"),
                                      unused("peer copy read staged", "the base has peer access"),
                                      unused("peer copy write direct of 2 GPUs", "no number")));
+}
+
+/// The largest two messages differ by 48 chunks; what is left is the latency, at every size.
+TEST(Calibration, TheChunksOfAFallbackAreToldByItsLargestMessages) {
+  const std::filesystem::path base = std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms/rtx4090-no-peers.yaml";
+  const model::Platform no_peers = model::read_platform(base);
+  const model::Topology topology(no_peers);
+  model::CopyCost copy = topology.copy_cost({.location = {model::Location::Kind::gpu, 0}, .own = true},
+                                            {.location = {model::Location::Kind::gpu, 1}});
+  copy.chunks->each = 7.0_us;
+  const auto time_us = [&](double bytes) {
+    const Bytes size{static_cast<std::uint64_t>(bytes)};
+    return 30 + (copy.in_chunks(size) + size / copy.rate.value()).microseconds();
+  };
+  const Calibration calibration = Probes().add("peer copy write staged", time_us, "0/0", "0/1").calibrate(base, true);
+  const model::Platform calibrated = platform_of(calibration);
+  EXPECT_NEAR(calibrated.fallback.value().per_chunk.value.microseconds(), 7, 0.01);
+  const model::Topology after(calibrated);
+  const model::CopyCost found = after.copy_cost({.location = {model::Location::Kind::gpu, 0}, .own = true},
+                                                {.location = {model::Location::Kind::gpu, 1}});
+  for (const Bytes size : {4_B, 256_KiB, 1_MiB, 64_MiB}) {
+    const Seconds time = found.cost->overhead.value + found.latency(size) + found.in_chunks(size) +
+                         size / found.rate.value() + or_none(calibrated.runtime.completion);
+    EXPECT_NEAR(time.microseconds(), time_us(static_cast<double>(size.count())), 0.1) << size.count();
+  }
 }
 
 TEST(Calibration, ProbesThatTellNothingAreRefused) {
