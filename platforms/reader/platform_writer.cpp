@@ -131,7 +131,6 @@ class MapBuilder {
     add("capability", fmt::format("{}.{}", type.capability_major, type.capability_minor));
     if (!type.unified_addressing) add("unified_addressing", YamlValue("false"));
     if (!type.copies.empty()) add("copies", type.copies);
-    if (type.blocks) add("blocks", *type.blocks);
   }
   void fill(const Software& software) {
     for (const auto& [key, version] : {std::pair("cuda", &software.cuda), std::pair("driver", &software.driver),

@@ -279,12 +279,13 @@ void PacedRuntime::note_moved(Queue& queue) {
 
 void PacedRuntime::advance(Queue& queue) {
   note_moved(queue);
+  const Seconds now = clock_.now();  // once: what has ended has raised its flag
   for (Copy& copy : queue.copies) {
-    if (!copy.moved || copy.raises() > clock_.now()) break;
+    if (!copy.moved || copy.raises() > now) break;
     const Flag flag = std::exchange(copy.flag, {});
     if (flag.word != nullptr) std::atomic_ref(*flag.word).store(flag.value, std::memory_order_release);
   }
-  while (!queue.copies.empty() && queue.copies.front().moved && queue.copies.front().end() <= clock_.now()) {
+  while (!queue.copies.empty() && queue.copies.front().moved && queue.copies.front().end() <= now) {
     queue.copies.pop_front();
     ++queue.ended;
   }
