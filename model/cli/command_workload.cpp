@@ -209,7 +209,7 @@ ExitCode run(Options options, const Program& program) {
   const std::string& command_line = program.command_line;
   const Platform platform =
       read_platform(options.platform, find_protocol(options.workload.protocol), options.workload.settings);
-  options.workload.settings_between.library = platform.library;
+  options.workload.settings_between.library = options.workload.settings_between_domains.library = platform.library;
   bench::WorkloadPlan plan = make_plan(options.workload, {});
   if (options.jobs > 1 || !options.background.empty()) {
     if (options.why.any()) throw UsageError("--links and --critical-path are of one job without a background");

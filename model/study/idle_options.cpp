@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "protocols/core/options.hpp"
 #include "protocols/cuda_aware.hpp"
+#include "protocols/registry.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -16,13 +18,22 @@ bool share_a_node(std::span<const Place> places) {
   return std::ranges::any_of(places, [&](const Place& place) { return !nodes.insert(place.node).second; });
 }
 
+/// The adapter takes a message up to both limits from where it lies, and puts it where it belongs.
+bool adapters_take_whole(const Protocol& protocol, const Settings& settings, Bytes size) {
+  if (protocol.name() != "gpudirect-v3") return false;
+  const OptionReader options(protocol, settings);
+  return size <= std::min(options.size("send_limit"), options.size("receive_limit"));
+}
+
 /// A library takes the user's chunk and depth for some of its ways only.
 bool library_takes(const CutMessages& messages, const Settings& without) {
   const CudaAwareRules given = cuda_aware_rules(messages.settings);
   const CudaAwareRules plain = cuda_aware_rules(without);
   return std::ranges::any_of(messages.sizes, [&](Bytes size) {
-    const Settings a = choose_protocol(given, messages.path, size).settings;
+    const CudaAwareChoice chosen = choose_protocol(given, messages.path, size);
+    const Settings& a = chosen.settings;
     const Settings b = choose_protocol(plain, messages.path, size).settings;
+    if (a.options == b.options && adapters_take_whole(find_protocol(chosen.protocol), a, size)) return false;
     // A depth is for what is cut.
     return a.chunk != b.chunk || a.options != b.options || (a.depth != b.depth && a.chunk_or_whole() < size);
   });
@@ -61,15 +72,17 @@ std::vector<std::string> idle_pieces(const bench::SettingsOptions& asked, const 
     return {fmt::format("{} no effect: the library takes ways that have pieces of their own", what)};
   }
   if (messages.protocol.delegates()) return {};
-  const bool whole = !messages.protocol.cuts_messages(settings) &&
-                     messages.protocol.supports(messages.path).kind == Support::Kind::yes;
+  const Bytes largest = *std::ranges::max_element(messages.sizes);
+  const bool whole = (!messages.protocol.cuts_messages(settings) &&
+                      messages.protocol.supports(messages.path).kind == Support::Kind::yes) ||
+                     adapters_take_whole(messages.protocol, settings, largest);
   if (whole && (asked.chunk || messages.window == 1)) {
     return {fmt::format("{} no effect on warm messages: {} copies them whole", what, messages.protocol.name())};
   }
   const auto buffers = settings.options.find("buffers");
   const bool chooses = buffers != settings.options.end() && buffers->second == "shared";
   const Bytes chunk = settings.chunk_or_whole();
-  const bool cuts = chunk != Bytes{} && chunk < *std::ranges::max_element(messages.sizes);
+  const bool cuts = chunk != Bytes{} && chunk < largest;
   if (!asked.depth || messages.window > 1 || cuts || chooses) return {};
   return {"--depth has no effect: no message is cut, as --chunk does, and one is under way at a time"};
 }

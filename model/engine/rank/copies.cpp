@@ -1,5 +1,7 @@
 #include "model/engine/rank/copies.hpp"
 
+#include <algorithm>
+
 namespace twinlink::model {
 namespace {
 
@@ -69,6 +71,17 @@ void take_copy_cost(SimWorld& world, Operation& operation) {
   operation.occupies_cpu = cost.occupies_cpu;
   if (cost.cost->gap) operation.gap = cost.cost->gap->value.at(operation.size);
   if (cost.cost->cpu_written) operation.written = &cost.cost->cpu_written->value;
+}
+
+Seconds time_to_fetch(SimWorld& world, RankId rank, Bytes size) {
+  const End from{world.memory_near(rank), Memory::pinned};
+  const End to{.location = {Location::Kind::gpu, world.gpu_of(rank)}, .memory = Memory::device, .own = true};
+  const CopyCost& copy = world.copy_cost(from, to);
+  Seconds bytes{};  // alone on their way
+  for (const FlowRoute& route : world.machine.copy(world.place(rank).node, from, to, true)) {
+    bytes = std::max(bytes, Seconds{static_cast<double>(size.count()) * route.share / route.rate_alone()});
+  }
+  return copy.cost->overhead.value + copy.latency(size) + bytes + world.topology.copy_ending(from, copy).completion;
 }
 
 }  // namespace twinlink::model

@@ -17,5 +17,8 @@ void take_copy_cost(SimWorld& world, Operation& operation);
 /// From the end of a put that does not bring its signal until that is seen. An InputError where the platform does not
 /// say it.
 [[nodiscard]] Seconds until_signal(const SimWorld& world);
+/// The library copies what has come for the GPU of `rank` into its own buffer, which is page-locked, and waits for
+/// that.
+[[nodiscard]] Seconds time_to_fetch(SimWorld& world, RankId rank, Bytes size);
 
 }  // namespace twinlink::model

@@ -117,6 +117,19 @@ Stages MessageWays::stages(const Operation& send) const {
   return stages;
 }
 
+/// In round k everyone tells who is 2^k further on.
+Seconds MessageWays::time_to_tell_all() {
+  if (!time_to_tell_all_) {
+    time_to_tell_all_ = Seconds{};
+    const auto ranks = static_cast<int>(world_.ranks.size());
+    for (int distance = 1; distance < ranks; distance *= 2) {
+      const RankId to{(rank_.value + distance) % ranks};
+      *time_to_tell_all_ += costs(to).control.value + latency_of_control(to) + costs(to).receiving_control();
+    }
+  }
+  return *time_to_tell_all_;
+}
+
 bool MessageWays::control_is_cut(RankId peer) const {
   if (!world_.machine.any_cut()) return false;
   const Topology& topology = world_.topology;

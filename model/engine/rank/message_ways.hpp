@@ -1,6 +1,7 @@
 // MessageWays: how messages of one rank reach its peers, and what that costs them before their bytes move.
 #pragma once
 
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -30,6 +31,8 @@ class MessageWays {
   [[nodiscard]] Seconds latency(const Operation& operation);
   /// The same for control messages, which lie in the memories next to the GPUs.
   [[nodiscard]] Seconds latency_of_control(RankId peer);
+  /// The control messages by which all ranks would tell each other something.
+  [[nodiscard]] Seconds time_to_tell_all();
   /// What a large message takes longer that the library copies piece by piece: the copy out of the shared buffer begins
   /// when the first piece has been copied in, and every piece is a call of memcpy.
   [[nodiscard]] Seconds copying_piece_by_piece(RankId peer, Bytes size);
@@ -47,6 +50,7 @@ class MessageWays {
 
   SimWorld& world_;
   RankId rank_;
+  std::optional<Seconds> time_to_tell_all_{};
   /// By peer, both ends, whether it takes several adapters, and which; worked out when first needed.
   boost::container::flat_map<std::tuple<RankId, Location, Location, bool, AdapterTurn>, Seconds> latencies_;
 };

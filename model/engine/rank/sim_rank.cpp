@@ -266,19 +266,6 @@ Op SimRank::compute_on_host(Seconds duration) {
   return operation->op;
 }
 
-/// In round k everyone would tell who is 2^k further on.
-Seconds SimRank::time_to_meet() {
-  if (!time_to_meet_) {
-    time_to_meet_ = Seconds{};
-    for (int distance = 1; distance < ranks(); distance *= 2) {
-      const RankId to{(id_.value + distance) % ranks()};
-      const NetworkCosts& costs = ways_.costs(to);
-      *time_to_meet_ += costs.control.value + ways_.latency_of_control(to) + costs.receiving_control();
-    }
-  }
-  return *time_to_meet_;
-}
-
 /// The last to come lets all go, in the time that messages take at the most. In the order of the ranks, not in that in
 /// which they came: what follows does not depend on what was before.
 std::optional<Op> SimRank::meet() {
@@ -286,7 +273,7 @@ std::optional<Op> SimRank::meet() {
   operation->kind = Operation::Kind::host_work;
   Meeting& meeting = world_.meeting;
   meeting.present.push_back(operation);
-  meeting.takes = std::max(meeting.takes, time_to_meet());
+  meeting.takes = std::max(meeting.takes, ways_.time_to_tell_all());
   if (meeting.present.size() < world_.ranks.size()) return operation->op;
   Meeting all = std::exchange(meeting, {});
   std::ranges::sort(all.present, {}, [](const OperationPtr& each) { return each->report.rank; });
@@ -446,23 +433,11 @@ void SimRank::take_unexpected(const OperationPtr& send, const OperationPtr& rece
   if (!send->had_its_turn) {
     send->unhidden += std::max(farther, Seconds{});
   } else if (receive->to.allocation->memory == Memory::device) {
-    receive->fetching = fetching_from_host(send->size);
+    receive->fetching = time_to_fetch(world_, id_, send->size);
   }
   if (send->state != Operation::State::ended) return;
   world_.go_through_caches({&receive->to}, send->size);
   deliver(send);
-}
-
-/// The library copies what has come into its own buffer, which is page-locked, and waits for that.
-Seconds SimRank::fetching_from_host(Bytes size) {
-  const End from{world_.memory_near(id_), Memory::pinned};
-  const End to{.location = {Location::Kind::gpu, world_.gpu_of(id_)}, .memory = Memory::device, .own = true};
-  const CopyCost& copy = world_.copy_cost(from, to);
-  Seconds bytes{};  // alone on their way
-  for (const FlowRoute& route : world_.machine.copy(place(id_).node, from, to, true)) {
-    bytes = std::max(bytes, Seconds{static_cast<double>(size.count()) * route.share / route.rate_alone()});
-  }
-  return copy.cost->overhead.value + copy.latency(size) + bytes + world_.topology.copy_ending(from, copy).completion;
 }
 
 /// The bytes of a send have arrived where a receive wants them, or will never do so. `send` may be a peer's.

@@ -97,12 +97,10 @@ class SimRank final : public MeasuredRank {
   [[nodiscard]] Part program_memory(const View& view, bool opened) const;
   [[nodiscard]] SimProgram::Link program_link(const gpu::Link& link, Rate rate);
   Op compute_on_host(Seconds duration);
-  [[nodiscard]] Seconds time_to_meet();
 
   void require_sendable(const Part& part, RankId peer) const;
   void register_pageable(const Part& part, RankId peer);
   void take_unexpected(const OperationPtr& send, const OperationPtr& receive);
-  [[nodiscard]] Seconds fetching_from_host(Bytes size);
   Op await_control(const OperationPtr& operation, RankId from, Tag tag);
   void end(const OperationPtr& operation, Status status);
   void deliver(const OperationPtr& send);
@@ -126,7 +124,6 @@ class SimRank final : public MeasuredRank {
   std::span<const Op> awaited_{};  ///< while the rank does nothing but wait for one of them
   Buffer nothing_{};               ///< on the GPU, for kernels that compute; made when the first one does
   AdapterTurn adapters_{};         ///< of what is sent next
-  std::optional<Seconds> time_to_meet_{};
   std::string step_;
 };
 
