@@ -5,9 +5,8 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <simgrid/version.h>
-#include <simgrid/s4u.hpp>
 
+#include "model/engine/flows/simgrid_versions.hpp"
 #include "platforms/machine/degraded.hpp"
 
 namespace twinlink::model {
@@ -16,11 +15,8 @@ namespace {
 // The slots of one part in the table of a node's links.
 enum Slot : std::size_t { forward_slot, backward_slot, total_slot, dma_read_slot, dma_write_slot, slots_per_link };
 enum NicSlot : std::size_t { out_slot, in_slot, duplex_slot, slots_per_nic };
-enum PortSlot : std::size_t {
-  peer_read_slot,
-  peer_write_slot,
-  slots_per_port
-};  // where a link enters a hub or a memory
+/// Where a link enters a hub or a memory.
+enum PortSlot : std::size_t { peer_read_slot, peer_write_slot, slots_per_port };
 constexpr std::size_t kPortsPerLink = 2;
 enum MemorySlot : std::size_t { read_slot, write_slot, slots_per_memory };
 // What goes over a link to and from host memory: once, or up and down again.
