@@ -58,8 +58,8 @@ void add_workload_command(Program& program);
 /// --intra-node and --smp-copy-size: how the simulated MPI library carries messages within a node.
 void add_within_node_options(CLI::App& command, WithinNode& within_node);
 
-/// Which machine is simulated: --platform, what --set, --without, --degrade and --fail change of it, and how the library on it
-/// carries messages within a node.
+/// Which machine is simulated: --platform, what --set, --without, --degrade and --fail change of it, and how the
+/// library on it carries messages within a node.
 struct PlatformOptions {
   std::filesystem::path file{};
   std::vector<std::string> overrides{};
