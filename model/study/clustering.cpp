@@ -62,7 +62,9 @@ class ClusterRun {
   /// On every rank of the machine.
   void run(MeasuredRank& rank, const std::function<void(const ClusterPoint&)>& on_point) {
     const auto group = static_cast<std::size_t>(std::min(rank.id().value / cluster_.ranks, cluster_.jobs));
-    GroupRank mine(rank, groups_[group]);
+    // The machine knows the model of each GPU, which a list of places need not.
+    const RankGroup known(groups_[group].members, rank.position().places);
+    GroupRank mine(rank, known);
     const bench::Patience patience = bench::Patience::of_turn(plan_.timeout);
     for (std::size_t i = 0; i < points_.size(); ++i) {
       for (std::size_t job = 0; job < jobs_; ++job) {

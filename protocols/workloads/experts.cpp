@@ -36,15 +36,16 @@ std::vector<double> chosen_by(const Experts& experts) {
   for (std::size_t place = 0; place < order.size(); ++place) {
     weights.push_back(std::pow(static_cast<double>(place) + 1, -experts.skew));
   }
-  double weight_left = std::accumulate(weights.begin(), weights.end(), 0.0);
+  // From the small end: what is left behind large weights must not be the difference of two large sums.
+  std::vector<double> weights_from(weights);
+  for (std::size_t place = weights.size() - 1; place-- > 0;) weights_from[place] += weights_from[place + 1];
   double left = experts.top;
   std::vector<double> parts(order.size());
   for (std::size_t place = 0; place < order.size(); ++place) {
     // Whom every token chooses leaves the rest of its weight to the others.
-    const double part = std::min(1.0, left * weights[place] / weight_left);
+    const double part = std::min(1.0, left * (weights[place] / weights_from[place]));
     parts[order[place]] = part;
     left -= part;
-    weight_left -= weights[place];
   }
   return parts;
 }

@@ -35,11 +35,15 @@ Shape shape_for(const Rank& rank, const WorkloadPlan& plan) {
   return shape;
 }
 
+bool by_one_protocol(const workloads::Ways& ways) {
+  return ways.between == ways.within && (ways.between_domains == nullptr || ways.between_domains == ways.within);
+}
+
 /// What the plan may run: the one that the user chose, or all that the shape allows.
 std::vector<const Algorithm*> candidates(const WorkloadPlan& plan, const Shape& shape) {
   if (plan.algorithms.size() == 1) return plan.algorithms;
-  const bool by_itself =
-      plan.ways.within->does_collectives() && std::ranges::any_of(plan.workload->algorithms, &Algorithm::together);
+  const bool by_itself = by_one_protocol(plan.ways) && plan.ways.within->does_collectives() &&
+                         std::ranges::any_of(plan.workload->algorithms, &Algorithm::together);
   std::vector<const Algorithm*> all;
   for (const Algorithm& algorithm : plan.workload->algorithms) {
     if (algorithm.together == by_itself && algorithm.refuses(shape).empty()) all.push_back(&algorithm);
@@ -78,8 +82,8 @@ void require_pairs(const Rank& rank, const WorkloadPlan& plan, const Schedule& s
 /// A collective by the protocol itself is by one protocol.
 void require_together(const WorkloadPlan& plan, const Algorithm& algorithm) {
   if (!algorithm.together) return;
-  for (const Protocol* protocol : {plan.ways.within, plan.ways.between}) {
-    if (protocol->does_collectives() && protocol == plan.ways.within) continue;
+  for (const Protocol* protocol : {plan.ways.within, plan.ways.between, plan.ways.between_domains}) {
+    if (protocol == nullptr || (protocol->does_collectives() && protocol == plan.ways.within)) continue;
     throw UsageError(fmt::format("{}, {}: {} does no collectives by itself{}", plan.workload->name, algorithm.name,
                                  protocol->name(),
                                  protocol == plan.ways.within ? "" : " together with another protocol"));
@@ -341,7 +345,9 @@ class WorkloadRun {
     if (plan_.training && !plan_.company.meet) point.training = take_apart(schedule, algorithm.name, size);
     if (self_ != 0) return {};
     take_times(point, times);
-    point.algorithm_MBps = static_cast<double>(size.count()) / point.time_us.median;
+    // A job without a message takes no time, and has no rate.
+    const double us = point.time_us.median;
+    point.algorithm_MBps = us > 0 ? static_cast<double>(size.count()) / us : 0;
     point.bus_MBps = point.algorithm_MBps * plan_.workload->bus_factor(shape_.ranks);
     return point;
   }

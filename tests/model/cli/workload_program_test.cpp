@@ -236,5 +236,34 @@ TEST(WorkloadProgram, RefusesBuffersBeyondAGpusMemory) {
   EXPECT_THAT(ended.text, ContainsRegex("all-reduce: rank [0-9]+ needs .* of its GPU's memory, and has"));
 }
 
+/// One of two jobs alone takes what a single one does, though thread blocks go by the GPU's model.
+TEST(SeveralJobs, OfThreadBlocksTakeAloneWhatASingleOneDoes) {
+  const std::string file = ::testing::TempDir() + "twinlink-blocks.json";
+  const std::string job = "workload all-reduce --platform hgx-h100 -p nccl --ranks 4 -b 16M -e 16M --json " + file;
+  ASSERT_EQ(run(job).code, 0);
+  const double single = bench::read_json_file(file).at("points").at(0).at("time_us").get<double>();
+  ASSERT_EQ(run(job + " --jobs 2").code, 0);
+  const nlohmann::json together = bench::read_json_file(file);
+  for (const nlohmann::json& each : together.at("points").at(0).at("jobs")) {
+    EXPECT_NEAR(each.at("alone_us").get<double>(), single, 1);  // ranks of one of several jobs begin a message apart
+  }
+}
+
+/// Protocols that do collectives by themselves do them alone.
+TEST(TwoProtocols, DoCollectivesByMessages) {
+  const Ended ended =
+      run("workload all-reduce --platform hgx-h100 -p nccl --between-nodes gpudirect-v3 --ranks 16 -b 1M -e 1M");
+  EXPECT_EQ(ended.code, 0) << ended.text;
+}
+
+/// Of five ranks and 8 B none has a byte for another: no time, and no rate.
+TEST(AJobWithoutAMessage, HasNoRateAndAFileThatIsRead) {
+  const std::string file = ::testing::TempDir() + "twinlink-nothing.json";
+  const Ended ended = run("workload gather --platform hgx-h100 -p nccl --ranks 5 -b 8 -e 8 --json " + file);
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text, Not(HasSubstr("inf")));
+  EXPECT_EQ(bench::read_json_file(file).at("points").at(0).at("algorithm_MBps"), 0);
+}
+
 }  // namespace
 }  // namespace twinlink::model

@@ -202,6 +202,20 @@ TEST(Experts, AreAsPopularAsTheSkewSays) {
   EXPECT_NEAR(most[3], 6.0 / 13 / 3, 1e-12);
 }
 
+/// Weights over many orders of magnitude: what is left behind the large ones is no noise.
+TEST(Experts, HaveAllTokensAmongThemHoweverUnequal) {
+  for (const double skew : {0.5, 3.0, 6.0, 10.0}) {
+    for (const int top : {1, 64, 256, 500, 512}) {
+      double sum = 0;
+      for (const double share : expert_shares({.count = 512, .top = top, .skew = skew}, 8)) {
+        EXPECT_GE(share, 0) << "top " << top << ", skew " << skew;
+        sum += share;
+      }
+      EXPECT_NEAR(sum, 1, 1e-9) << "top " << top << ", skew " << skew;
+    }
+  }
+}
+
 TEST(Experts, TheSeedDrawsWhoIsPopularAndNothingElse) {
   const auto shares = [](int seed) { return expert_shares({.count = 8, .top = 2, .skew = 1.2, .seed = seed}, 8); };
   EXPECT_EQ(shares(7), shares(7));
