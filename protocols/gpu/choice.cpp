@@ -98,11 +98,17 @@ std::string two_digits(double value) {
 
 }  // namespace
 
+/// Cards meet over PCIe, where no line of 128 B is sure to be seen whole; a bridge joins two of them at most.
 Ground ground_of(std::string_view model, bool peer_access) {
-  Ground ground{.links = peer_access};
+  const bool card = model.find("PCIe") != std::string_view::npos || model.find("PCIE") != std::string_view::npos;
+  Ground ground{.links = peer_access && !card};
   const auto* const found = std::ranges::find_if(
       kGenerations, [&](const Generation& each) { return model.find(each.name) != std::string_view::npos; });
   if (!peer_access || found == kGenerations.end()) return ground;
+  if (card) {
+    ground.channels = found->channels;
+    return ground;
+  }
   ground.ring = found->ring;
   ground.most_ll = found->most_ll;
   ground.ll128_channel = found->ll128_channel;

@@ -13,7 +13,7 @@ namespace twinlink::gpu {
 
 /// What the rule knows of a machine.
 struct Ground {
-  bool links = false;    ///< GPUs reach each other's memory; else they meet in host memory
+  bool links = false;    ///< NVLinks join the GPUs; else they meet over PCIe or in host memory
   Rate ring{12e9};       ///< all channels of a ring together: a PCIe 3 slot, as NCCL takes where it knows no better
   Rate most_ll{};        ///< what all of LL reach
   Rate ll128_channel{};  ///< what a channel of LL128 reaches; zero: it is not used

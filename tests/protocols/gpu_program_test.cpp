@@ -193,6 +193,15 @@ TEST(GpuChoice, TakesLlForSmallAndSimpleForLargeCollectives) {
   for (const Bytes bytes : {16_MiB, 1_GiB}) EXPECT_EQ(format_at(bytes), LineFormat::simple) << bytes.count();
 }
 
+TEST(GpuChoice, OfCardsKnowsNoNvlinks) {
+  for (const char* card : {"NVIDIA A100-PCIE-80GB", "NVIDIA H100 PCIe", "NVIDIA Tesla V100-PCIE-16GB"}) {
+    for (std::uint64_t bytes = 8; bytes <= std::uint64_t{1} << 30U; bytes *= 2) {
+      EXPECT_NE(format_at(Bytes{bytes}, ground_of(card, true)), LineFormat::ll128) << card << ", " << bytes;
+    }
+    EXPECT_EQ(format_at(2_MiB, ground_of(card, true)), LineFormat::simple) << card;
+  }
+}
+
 TEST(GpuChoice, TakesLl128OnlyOverNvlink) {
   const Ground without = ground_of("NVIDIA H200", false);
   for (Bytes bytes = 8_B; bytes < 1_GiB; bytes = bytes * 2) EXPECT_NE(format_at(bytes, without), LineFormat::ll128);
