@@ -71,7 +71,7 @@ void SimGridFlows::leave(Flow& flow) {
 /// By SimGrid, from where nothing must be started.
 void SimGridFlows::end_in_simgrid(FlowId flow) {
   ended_.push_back(flow);
-  clock_.advance(Seconds{s4u::Engine::get_clock()});
+  clock_.advance(on_grain(Seconds{s4u::Engine::get_clock()}));
   woken_();
 }
 
