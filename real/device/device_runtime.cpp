@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <cstring>
 
 namespace twinlink::real {
@@ -19,6 +20,10 @@ Answer DeviceRuntime::runs_programs() const {
   return Answer::refused("these devices run no programs of thread blocks");
 }
 
+Answer DeviceRuntime::transforms() const { return Answer::refused("these devices transform no numbers"); }
+
+Event DeviceRuntime::transform(std::byte*, const Transform&, Stream) { throw UnavailableError(transforms().reason); }
+
 Event DeviceRuntime::launch(DeviceProgram, Stream) { throw UnavailableError(runs_programs().reason); }
 
 void DeviceRuntime::know_host_memory(std::byte*, Memory, Locality, const Uuid&) {}
@@ -32,6 +37,18 @@ void DeviceRuntime::deregister_memory(std::byte*) {}
 void DeviceRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
   synchronize(stream);
   std::memmove(to, from, size.count());
+}
+
+void DeviceRuntime::add_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
+  synchronize(stream);
+  for (std::size_t at = 0; at < size.count(); at += sizeof(std::uint64_t)) {
+    std::uint64_t sum = 0;
+    std::uint64_t term = 0;
+    std::memcpy(&sum, to + at, sizeof sum);
+    std::memcpy(&term, from + at, sizeof term);
+    sum += term;
+    std::memcpy(to + at, &sum, sizeof sum);
+  }
 }
 
 }  // namespace twinlink::real
