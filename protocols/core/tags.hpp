@@ -26,6 +26,9 @@ inline constexpr Tag kHeapFirstFree{4};    ///< from here on signals on a symmet
 /// From here on tags belong to the program that runs the protocols: benchmarks, tests.
 inline constexpr Tag kFirstFree{128};
 
+/// nccl's slots between nodes: this and those behind it, one for each line format and channel.
+inline constexpr Tag kSlots{1 << 18};
+
 /// Payload of a message of n pieces has kPieces + n, modulo kMostPieces; of one piece it has kData. The largest tag is
 /// below 2^20, which the common MPI libraries all offer.
 inline constexpr Tag kPieces{1 << 19};
