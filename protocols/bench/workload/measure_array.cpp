@@ -47,12 +47,16 @@ struct Direction {
   bool forward = true;
 };
 
-std::vector<Direction> directions_of(const ArrayJob& job) {
+/// In a larger job forward alone, where both are the same but for their order, and one way of packing: it takes long.
+constexpr int kLargeJob = 512;
+
+std::vector<Direction> directions_of(const ArrayJob& job, int ranks) {
   if (!job.fft) return {{}};
   const std::string name(to_string(job.decomposition));
   std::vector<Direction> all;
   if (job.kind != workloads::FftKind::c2r) all.push_back({name + "-forward", true});
-  if (job.kind != workloads::FftKind::r2c) all.push_back({name + "-backward", false});
+  const bool both = job.kind == workloads::FftKind::c2c && ranks <= kLargeJob;
+  if (both || job.kind == workloads::FftKind::c2r) all.push_back({name + "-backward", false});
   return all;
 }
 
@@ -81,7 +85,7 @@ class ArrayRunner {
     WorkloadSeries series;
     if (self_ == 0) series = heading_of(rank_, plan_);
     open();
-    for (const Direction& direction : directions_of(job_)) {
+    for (const Direction& direction : directions_of(job_, rank_.ranks())) {
       const std::vector<RowPacking> possible = possible_packings();
       std::string why;
       std::vector<RowPacking> measured = possible;
@@ -149,7 +153,7 @@ class ArrayRunner {
     std::uint64_t rows = 0;
     for (const ReshapePlan* plan : plans()) rows = std::max(rows, rows_of(*plan));
     const bool few = most_of_all(rank_, rows, patience_) <= workloads::kMostRows;
-    if (!few || rank_.ranks() > kMostTriedRanks) return {RowPacking::kernel};
+    if (!few || rank_.ranks() > kLargeJob) return {RowPacking::kernel};
     return job_.packings;
   }
 
@@ -336,9 +340,6 @@ class ArrayRunner {
     fail(fmt::format("the squares of the spectrum add up to {:.15g}, and by Parseval's theorem to {:.15g}", spectra,
                      inputs * all));
   }
-
-  /// So many ranks try several ways of packing: in a larger job that takes as long as what is measured then.
-  static constexpr int kMostTriedRanks = 512;
 
   SetUpRank ready_;
   ConcurrentRank rank_;
