@@ -82,6 +82,9 @@ struct ForcedWay {
 struct HostMemory {
   std::string name{};
   Sourced<Rate> copy_rate{};  ///< memcpy by one core, bytes copied per second
+  /// How fast one of its cores runs the code of driver and library, beside the one on which what that takes was
+  /// measured; absent: as fast. See on_cpu().
+  std::optional<Sourced<Ratio>> speed{};
   /// What all reads of its DRAM get together, and what all writes get; absent: never the limit.
   std::optional<Sourced<Rate>> bandwidth{};
   /// How much of it the caches of its CPUs hold: what was used last; absent: all that is ever used.

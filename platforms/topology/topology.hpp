@@ -196,6 +196,8 @@ class Topology {
   /// A UsageError that says which nodes and GPUs there are, or which failure has taken this one away.
   void require(const Place& place) const;
 
+  /// How fast the CPUs of a memory run the code of driver and library, for on_cpu(): 1 where nothing is said.
+  [[nodiscard]] double cpu_speed(std::size_t memory) const;
   /// Can a kernel move bytes between these ends? One of them says that the kernel runs there.
   [[nodiscard]] bool kernel_reaches(End from, End to) const {
     return (from.kernel || to.kernel) && kernel_kind(from, to).has_value();

@@ -197,6 +197,11 @@ CopyCost Topology::copy_cost(End from, End to) const {
   return found;
 }
 
+double Topology::cpu_speed(std::size_t memory) const {
+  const auto& speed = graph_.memories[memory].speed;
+  return speed ? speed->value.of_one : 1;
+}
+
 Seconds Topology::latency_of_store(Location from, Location to) const {
   Seconds longest{};
   for (const Strand& strand : strands(from, to))

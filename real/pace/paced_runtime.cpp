@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "platforms/machine/cpu_speed.hpp"
 #include "protocols/core/blocks.hpp"
 
 namespace twinlink::real {
@@ -42,7 +43,9 @@ PacedRuntime::PacedRuntime(std::unique_ptr<DeviceRuntime> inner, Role role, Pace
     : inner_(std::move(inner)),
       role_(std::move(role)),
       clock_(clock),
-      device_(described_by(role_.topology.platform().type_of(role_.gpu), inner_->device())) {}
+      device_(described_by(role_.topology.platform().type_of(role_.gpu), inner_->device())),
+      speed_(role_.topology.cpu_speed(role_.topology.memory_near(role_.gpu))),
+      costs_(model::on_cpu(role_.topology.platform().runtime, speed_)) {}
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
@@ -174,7 +177,7 @@ Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
 
 Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start) {
   Queue& queue = queue_of(stream);
-  const Seconds posted = start + copy.way->copy.cost->overhead.value;
+  const Seconds posted = start + model::on_cpu(copy.way->copy.cost->overhead.value, speed_);
   copy.due = schedule(queue, copy, posted);
   queue.last_end = std::max(queue.last_end, copy.end());
   queue.copies.push_back(copy);
@@ -182,7 +185,8 @@ Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start) {
   // Nothing is moved meanwhile: a slice takes longer than the caller is busy.
   clock_.wait_until(posted);
   ++queue.started;
-  if (copy.ending.completion > Seconds{}) queue.completions[queue.started] = copy.ending.completion;
+  if (copy.ending.completion > Seconds{})
+    queue.completions[queue.started] = model::on_cpu(copy.ending.completion, speed_);
   return {queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
 }
 
@@ -253,7 +257,8 @@ void PacedRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size
   const Seconds start = clock_.now();
   Queue& queue = queue_of(stream);
   const PacedPath& way = paced_path(from, to, Engine::dma);
-  const Seconds due = schedule(queue, {.way = &way, .size = size}, start + way.copy.cost->overhead.value);
+  const Seconds due =
+      schedule(queue, {.way = &way, .size = size}, start + model::on_cpu(way.copy.cost->overhead.value, speed_));
   queue.last_end = std::max(queue.last_end, due);
   inner_->copy_on_host(to, from, size, stream);
   note_moved(queue);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "platforms/machine/cpu_speed.hpp"
+
 namespace twinlink::model {
 namespace {
 
@@ -55,14 +57,15 @@ void take_copy_cost(SimWorld& world, Operation& operation) {
     operation.report.engine = operation.engine != Engine::dma ? "kernel" : cost.gpu ? "copy engine" : "CPU";
     operation.report.route = topology.describe(from.location, to.location);
   }
-  operation.report.overhead = cost.cost->overhead.value;
+  const double speed = world.costs(operation.report.rank).speed;
+  operation.report.overhead = on_cpu(cost.cost->overhead.value, speed);
   operation.report.latency = cost.latency(operation.size);
   const CopyEnding ending =
       operation.signal ? topology.put_ending(from, to, cost, operation.size) : topology.copy_ending(from, cost);
   operation.unhidden += ending.raising;
   if (cost.chunks) operation.unhidden += cost.chunks->filling(operation.size);
   operation.by_event = cost.by_event && !ending.signal_with_end;
-  operation.report.completion = ending.completion;
+  operation.report.completion = on_cpu(ending.completion, speed);
   if (operation.signal && !ending.signal_with_end) operation.until_signal = until_signal(world);
   operation.until_next = operation.until_signal + ending.behind_signal;
   // The event stands behind the value that the engine's queue writes.
@@ -81,7 +84,8 @@ Seconds time_to_fetch(SimWorld& world, RankId rank, Bytes size) {
   for (const FlowRoute& route : world.machine.copy(world.place(rank).node, from, to, true)) {
     bytes = std::max(bytes, Seconds{static_cast<double>(size.count()) * route.share / route.rate_alone()});
   }
-  return copy.cost->overhead.value + copy.latency(size) + bytes + world.topology.copy_ending(from, copy).completion;
+  const Seconds work = copy.cost->overhead.value + world.topology.copy_ending(from, copy).completion;
+  return on_cpu(work, world.costs(rank).speed) + copy.latency(size) + bytes;
 }
 
 }  // namespace twinlink::model
