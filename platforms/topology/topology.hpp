@@ -31,6 +31,7 @@ struct End {
   bool kernel = false;    ///< a kernel on this GPU moves the bytes; of a copy within one GPU, both ends say so
   bool resident = false;  ///< and it is one that stays there
   bool own = false;       ///< on the GPU of the rank that copies
+  bool by_cpu = false;    ///< device memory that the CPU of the other end has mapped, and moves the bytes
 
   friend auto operator<=>(const End&, const End&) = default;
 };

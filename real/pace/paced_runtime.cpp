@@ -55,8 +55,10 @@ End PacedRuntime::end_of(const std::byte* address, Engine engine) const {
   End end = std::prev(behind)->second;
   // The kernel runs on this process's device.
   const Location own{Location::Kind::gpu, role_.gpu};
-  end.kernel = engine != Engine::dma && end.memory == Memory::device && end.location == own;
+  const bool mine = end.memory == Memory::device && end.location == own;
+  end.kernel = (engine == Engine::kernel || engine == Engine::resident) && mine;
   end.resident = engine == Engine::resident && end.kernel;
+  end.by_cpu = engine == Engine::cpu && mine;
   return end;
 }
 
@@ -152,8 +154,9 @@ const PacedRuntime::PacedPath& PacedRuntime::paced_path(const std::byte* from, c
 
 const PacedRuntime::PacedPath& PacedRuntime::paced_path(const End& source, const End& target) {
   const auto key = [](const End& end) {
-    return EndKey{static_cast<std::size_t>(end.location.kind), end.location.index, static_cast<std::size_t>(end.memory),
-                  static_cast<std::size_t>(end.kernel), static_cast<std::size_t>(end.resident)};
+    return EndKey{static_cast<std::size_t>(end.location.kind), end.location.index,
+                  static_cast<std::size_t>(end.memory),        static_cast<std::size_t>(end.kernel),
+                  static_cast<std::size_t>(end.resident),      static_cast<std::size_t>(end.by_cpu)};
   };
   const std::pair ends(key(source), key(target));
   const auto found = paced_paths_.find(ends);
@@ -253,14 +256,14 @@ Event PacedRuntime::compute(Seconds duration, Stream stream) {
                     stream, start);
 }
 
-void PacedRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
+void PacedRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) {
   const Seconds start = clock_.now();
   Queue& queue = queue_of(stream);
-  const PacedPath& way = paced_path(from, to, Engine::dma);
+  const PacedPath& way = paced_path(from, to, engine);
   const Seconds due =
       schedule(queue, {.way = &way, .size = size}, start + model::on_cpu(way.copy.cost->overhead.value, speed_));
   queue.last_end = std::max(queue.last_end, due);
-  inner_->copy_on_host(to, from, size, stream);
+  inner_->copy_on_host(to, from, size, stream, engine);
   note_moved(queue);
   count(way, size, due);
   pass_until(due);

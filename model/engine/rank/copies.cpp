@@ -21,18 +21,29 @@ void require_one_node(const Topology& topology, const Operation& copy) {
   throw UsageError("a copy does not leave its node: put() by the copy engine writes into memory of another one");
 }
 
+/// The CPU moves bytes between its own GPU's memory and host memory of its node.
+void require_mapped(const Topology& topology, const Operation& copy) {
+  require_one_node(topology, copy);
+  const auto on_host = [](const End& end) { return end.memory != Memory::device; };
+  const bool between = (copy.from_end.by_cpu && on_host(copy.to_end)) || (copy.to_end.by_cpu && on_host(copy.from_end));
+  if (between && copy.kind != Operation::Kind::put) return;
+  throw UsageError("a CPU copies by itself between its own GPU's memory and host memory, and puts nothing");
+}
+
 }  // namespace
 
 End end_of(const Part& part, Engine engine, std::size_t own) {
   End end = part.end();
   end.own = end.memory == Memory::device && end.location == Location{Location::Kind::gpu, own};
-  end.kernel = engine != Engine::dma && end.own;
+  end.kernel = (engine == Engine::kernel || engine == Engine::resident) && end.own;
+  end.by_cpu = engine == Engine::cpu && end.own;
   end.resident = engine == Engine::resident && end.kernel && !part.opening;
   return end;
 }
 
 void require_reach(const Topology& topology, const Operation& copy) {
   if (copy.engine == Engine::dma) return;
+  if (copy.engine == Engine::cpu) return require_mapped(topology, copy);
   const bool reaches = topology.kernel_reaches(copy.from_end, copy.to_end);
   if (copy.engine == Engine::resident) {
     if (in_one_copy_of_the_graph(topology, copy) && copy.from_end.resident && copy.to.opening && reaches) return;
@@ -54,7 +65,8 @@ void take_copy_cost(SimWorld& world, Operation& operation) {
   const CopyCost& cost = world.copy_cost(from, to);
   if (world.observer) {
     operation.report.cost = cost.name;
-    operation.report.engine = operation.engine != Engine::dma ? "kernel" : cost.gpu ? "copy engine" : "CPU";
+    const bool by_cpu = operation.engine == Engine::cpu || !cost.gpu;
+    operation.report.engine = by_cpu ? "CPU" : operation.engine != Engine::dma ? "kernel" : "copy engine";
     operation.report.route = topology.describe(from.location, to.location);
   }
   const double speed = world.costs(operation.report.rank).speed;
