@@ -181,6 +181,7 @@ class ChoosingChannel final : public Channel {
     for (const auto& [key, messages] : sorted) {
       rank_.step("choose " + key.first);
       Channel& way = open(key);
+      look_up_pointers(key, messages);
       Outcome outcome = way.exchange(messages.outgoing, messages.incoming);
       last_ = key.first + ": " + way.path_taken();
       if (outcome.ok()) continue;
@@ -220,6 +221,17 @@ class ChoosingChannel final : public Channel {
     if (std::ranges::find(options, "send", &Option::name) != options.end())
       way.settings.options["send"] = "synchronous";
     if (way.protocol == "cuda-ipc") way.settings.options["eager"] = "0";
+  }
+
+  /// The library asks the driver of each device pointer. What goes to the network as it lies, send() and receive() ask
+  /// of.
+  void look_up_pointers(const Key& key, const Messages& messages) {
+    if (key.first == "gpudirect-v3") return;
+    for (const auto& views : {messages.outgoing, messages.incoming}) {
+      for (const View& view : views) {
+        if (view.buffer.memory == Memory::device) rank_.look_up_pointer(peer_);
+      }
+    }
   }
 
   Channel& open(const Key& key) {

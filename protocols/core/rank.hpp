@@ -204,6 +204,9 @@ class Rank {
   /// Asks the driver now whether this rank's GPU may access that of `peer`, and pays for the call. The answer is that
   /// of path_to(), whose GPUs were asked for before any message.
   virtual Answer check_peer_access(RankId peer);
+  /// A library that takes device pointers asks the driver where a message from or to `peer` lies. Only time passes; by
+  /// default none. send() and receive() of device memory ask by themselves.
+  virtual void look_up_pointer(RankId peer) { static_cast<void>(peer); }
   /// Time since the start of the job: simulated, or the host's monotonic clock. The only clock that protocols know.
   virtual Seconds now() = 0;
 

@@ -80,6 +80,8 @@ Answer SimRank::check_peer_access(RankId peer) {
   return Rank::check_peer_access(peer);
 }
 
+void SimRank::look_up_pointer(RankId peer) { cpu_.be_busy(or_none(ways_.costs(peer).device_pointer)); }
+
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
 /// On the GPU of a rank of this rank's node.

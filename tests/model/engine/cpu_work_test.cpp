@@ -125,13 +125,35 @@ TEST(CpuCopy, IsAnsweredByThePath) {
 }
 
 /// A load, a host message through shared memory, and a store: no engine starts, and no event is waited for.
+constexpr Seconds kStaged = kOverhead + kBusLatency * 2 + 1_KiB / kCpuLoads + kOverhead + 1_KiB / Rate{3e9} +
+                            kOverhead + kBusLatency + 1_KiB / kCpuStores;
+
 TEST(CpuCopy, StagesAWholeMessage) {
   Settings settings = find_protocol("gpudirect-v1").defaults();
   settings.options["copies"] = "cpu";
-  const Timed timed = timed_message(mapped_memory(), kPeers, "gpudirect-v1", 1_KiB, settings);
-  const Seconds out = kOverhead + kBusLatency * 2 + 1_KiB / kCpuLoads;
-  const Seconds in = kOverhead + kBusLatency + 1_KiB / kCpuStores;
-  expect_near(timed.warm, out + kOverhead + 1_KiB / Rate{3e9} + in);
+  expect_near(timed_message(mapped_memory(), kPeers, "gpudirect-v1", 1_KiB, settings).warm, kStaged);
+}
+
+constexpr Seconds kAsked = 2.0_us;
+
+TEST(DevicePointer, IsLookedUpByTheRanksOwnCpu) {
+  Platform platform = slow_cpus();
+  platform.intra_node.device_pointer = with_source(kAsked);
+  push(platform, kPeers, 0, [](Rank& rank, Buffer, Buffer) {
+    const Seconds start = rank.now();
+    rank.look_up_pointer(RankId{1});
+    expect_near(rank.now() - start, kAsked * 2);
+  });
+}
+
+/// The receiver has looked before the message comes.
+TEST(DevicePointer, IsLookedUpForEachMessageOfALibrary) {
+  Platform platform = mapped_memory();
+  platform.intra_node.device_pointer = with_source(kAsked);
+  Settings settings = find_protocol("cuda-aware").defaults();
+  settings.options.insert_or_assign("cpu_to", "8K");
+  settings.options.insert_or_assign("ipc_from", "8K");
+  expect_near(timed_message(platform, kPeers, "cuda-aware", 1_KiB, settings).warm, kAsked + kStaged);
 }
 
 }  // namespace
