@@ -329,6 +329,15 @@ Path Topology::path(const Place& a, const Place& b) const {
   path.one_sided = path.same_node || path.device_mapping ? path.device_mapping : path.device_memory_on_network;
   if (!path.same_node || platform_.within_node.loopback) path.shared_buffers = platform_.software.shared_buffers();
   path.gpu_programs = gpu_programs(path, gpu_of(a), gpu_of(b));
+  const auto mapped = [&](const Place& place) {
+    return cost_of(CopyKind::cpu_to_device, gpu_of(place)) != nullptr &&
+           cost_of(CopyKind::cpu_from_device, gpu_of(place)) != nullptr;
+  };
+  path.cpu_reaches_device = mapped(a) && mapped(b)
+                                ? Answer::granted()
+                                : Answer::refused(
+                                      "the platform does not say what a CPU's own copies of device memory "
+                                      "cost: 'cpu-to-device' and 'cpu-from-device'");
   set_rates(path, gpu_of(a), gpu_of(b));
   path.cuda_aware_mpi = platform_.software.cuda_aware_mpi();
   if (path.device_memory_on_network) path.hypothetical = platform_.fabric->rdma->hypothetical;

@@ -31,6 +31,7 @@ struct End {
   bool kernel = false;    ///< a kernel on this GPU moves the bytes; of a copy within one GPU, both ends say so
   bool resident = false;  ///< and it is one that stays there
   bool own = false;       ///< on the GPU of the rank that copies
+  bool by_cpu = false;    ///< device memory that the CPU of the other end has mapped, and moves the bytes
 
   friend auto operator<=>(const End&, const End&) = default;
 };
@@ -196,6 +197,8 @@ class Topology {
   /// A UsageError that says which nodes and GPUs there are, or which failure has taken this one away.
   void require(const Place& place) const;
 
+  /// How fast the CPUs of a memory run the code of driver and library, for on_cpu(): 1 where nothing is said.
+  [[nodiscard]] double cpu_speed(std::size_t memory) const;
   /// Can a kernel move bytes between these ends? One of them says that the kernel runs there.
   [[nodiscard]] bool kernel_reaches(End from, End to) const {
     return (from.kernel || to.kernel) && kernel_kind(from, to).has_value();

@@ -16,7 +16,7 @@
 namespace twinlink::model {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr Rate kAdapter{25e9};
 
