@@ -33,7 +33,7 @@ std::string percent(double fraction) { return fmt::format("{:+.1f} %", fraction 
 std::string_view to_string(State state) {
   switch (state) {
     case State::alike:
-      return "as its equals";
+      return "alike";
     case State::slower:
       return "slower";
     case State::unjudged:
@@ -76,17 +76,17 @@ Table nodes_table(const Fleet& fleet, const FleetReportPlan& plan) {
   Table table{.columns = {{"node", kLeft},
                           {"", kLeft},
                           {"worst"},
-                          {"in", kLeft},
-                          {"against the platform", kLeft},
+                          {"the part that explains it", kLeft},
                           {"GPUs", kLeft},
-                          {"the part that explains it", kLeft}}};
+                          {"worst in", kLeft},
+                          {"against the platform", kLeft}}};
   for (std::size_t i = 0; i < rows_of(fleet, plan); ++i) {
     const FleetRow& row = fleet.rows[i];
     const FleetNode& node = fleet.files.nodes[row.node];
     std::string gpus = node.gpus_at(row.explanation.places);
     if (gpus.empty() && row.state == State::slower) gpus = "of none alone";
-    table.rows.push_back({node.name, std::string(to_string(row.state)), percent(row.worst), row.what,
-                          platform_cell(row), gpus, why(row, fleet)});
+    table.rows.push_back({node.name, std::string(to_string(row.state)), percent(row.worst), why(row, fleet), gpus,
+                          row.what, platform_cell(row)});
   }
   return table;
 }
