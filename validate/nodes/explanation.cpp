@@ -285,7 +285,7 @@ ProbeSet middle_probes(const Equals& equals, const std::string& kind) {
 
 Explanation explain(const Equals& equals, const HeldNode& node, const std::filesystem::path& base, double tolerance) {
   if (auto peers = without_peers(equals, node)) return *peers;
-  const Explanation by_tests = explain_by_tests(equals, node);
+  Explanation by_tests = explain_by_tests(equals, node);
   if (!may_be_a_part(node)) return by_tests;
   const model::Platform platform = model::read_platform(base);
   const model::Topology topology(platform);
