@@ -153,6 +153,8 @@ struct BlockCosts {
   Sourced<Seconds> ll{};      ///< a line of LL
   Sourced<Seconds> ll128{};   ///< a line of LL128
   Sourced<Seconds> simple{};  ///< a slot of Simple: barrier, fence and counter
+  /// From the end of a program until the next one of its graph begins; absent: as nothing.
+  std::optional<Sourced<Seconds>> next{};
 };
 
 /// A kind of GPU: its data sheet, and what its copy engines and kernels cost.

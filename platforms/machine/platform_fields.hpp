@@ -51,6 +51,7 @@ void each_field(Either<BlockCosts> auto& blocks, const auto& visit) {
   visit("ll", blocks.ll);
   visit("ll128", blocks.ll128);
   visit("simple", blocks.simple);
+  visit("next", blocks.next);
 }
 
 void each_field(Either<GpuType> auto& type, const auto& visit) {

@@ -23,7 +23,8 @@ namespace twinlink {
 
 namespace gpu {
 struct Work;
-}
+struct FifoSlot;
+}  // namespace gpu
 
 /// A rank of the job, 0 to ranks()-1.
 struct RankId {
@@ -257,6 +258,11 @@ class Rank {
   /// ends when its blocks have; peers run theirs. abandon() makes it give up. An UnavailableError where nothing runs
   /// it.
   virtual Op launch(const gpu::Work& work, Stream stream);
+  /// Ends once a program of this rank has filled a slot, or read it, of a FIFO that the rank's own CPU stands behind
+  /// (gpu::FifoSlot): it takes the slot to the network. An UnavailableError where the CPU cannot see that.
+  virtual Op await_slot(const gpu::FifoSlot& slot);
+  /// The CPU has filled a slot that a program reads, or has taken one that it has filled: the program goes on. At once.
+  virtual void raise_slot(const gpu::FifoSlot& slot);
   /// Takes the next signal that `peer` raises with `tag`: what its put wrote is there then. `value` must live until the
   /// operation has ended or is abandoned.
   virtual Op await_signal(RankId peer, Tag tag, std::uint64_t& value) = 0;

@@ -33,6 +33,8 @@ class DecoratedRank : public MeasuredRank {
     return inner_.put(to, from, stream, engine, signal);
   }
   Op launch(const gpu::Work& work, Stream stream) override { return inner_.launch(work, stream); }
+  Op await_slot(const gpu::FifoSlot& slot) override { return inner_.await_slot(slot); }
+  void raise_slot(const gpu::FifoSlot& slot) override { inner_.raise_slot(slot); }
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override { return inner_.await_signal(peer, tag, value); }
   Op send(RankId peer, Tag tag, View from) override { return inner_.send(peer, tag, from); }
   Op send_synchronously(RankId peer, Tag tag, View from) override { return inner_.send_synchronously(peer, tag, from); }

@@ -19,6 +19,13 @@ Answer DeviceRuntime::runs_programs() const {
   return Answer::refused("these devices run no programs of thread blocks");
 }
 
+Answer DeviceRuntime::runs_libraries() const {
+  return Answer::refused("libraries of GPUs do not run on emulated devices: --device cuda");
+}
+Event DeviceRuntime::enqueue(Stream, int, std::string_view, const Enqueue&) {
+  throw UnavailableError(runs_libraries().reason);
+}
+
 Event DeviceRuntime::launch(DeviceProgram, Stream) { throw UnavailableError(runs_programs().reason); }
 
 void DeviceRuntime::know_host_memory(std::byte*, Memory, Locality, const Uuid&) {}

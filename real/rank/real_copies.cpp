@@ -1,10 +1,18 @@
 // RealRank's copies: whole views, blocks that lie apart, and one-sided puts with their signals.
 #include "real/rank/real_rank.hpp"
 
+#include <fmt/format.h>
+
+#include <atomic>
+#include <string>
 #include <utility>
 
 namespace twinlink::real {
 namespace {
+
+std::atomic_ref<std::uint64_t> word_at(std::byte* at) {
+  return std::atomic_ref<std::uint64_t>(*static_cast<std::uint64_t*>(static_cast<void*>(at)));
+}
 
 bool has(const Part& to, const Part& from, Memory memory) {
   return to.allocation->memory == memory || from.allocation->memory == memory;
@@ -58,6 +66,9 @@ Op RealRank::start_add(View to, View from, Stream stream) {
 
 /// A FIFO lies in device memory, or in host memory that both ranks map.
 DeviceLink RealRank::device_link(const gpu::Link& link, std::vector<Part>& used) const {
+  const auto copied = [](std::span<const std::uint64_t> counts) {
+    return std::vector<std::uint64_t>(counts.begin(), counts.end());
+  };
   const auto resolved = [&](const View& view, bool opened) {
     if (view.buffer.id == 0) return static_cast<std::byte*>(nullptr);
     const Part part = memory_.part(view);
@@ -71,16 +82,18 @@ DeviceLink RealRank::device_link(const gpu::Link& link, std::vector<Part>& used)
     used.push_back(part);
     return part.data;
   };
-  return {resolved(link.mine, false),
-          resolved(link.theirs, true),
-          {link.sent.begin(), link.sent.end()},
-          {link.received.begin(), link.received.end()}};
+  return {resolved(link.mine, false), resolved(link.theirs, !link.carried),
+          copied(link.sent),          copied(link.received),
+          copied(link.sent_each),     copied(link.received_each)};
 }
 
 Op RealRank::launch(const gpu::Work& work, Stream stream) {
   require_stream(stream);
   gpu::require_work(work);
-  DeviceProgram program{.program = work.program};
+  DeviceProgram program{.program = work.program,
+                        .stands = {work.stands.begin(), work.stands.end()},
+                        .orders = {work.orders.begin(), work.orders.end()},
+                        .times = work.times};
   std::vector<Part> used;
   for (const View* view : {&work.input, &work.output}) {
     if (view->buffer.id == 0) continue;
@@ -98,6 +111,81 @@ Op RealRank::launch(const gpu::Work& work, Stream stream) {
   for (const Part& part : used) ++part.allocation->in_use;
   operation.others = std::move(used);
   return op;
+}
+
+Op RealRank::enqueue(View data, Stream stream, int times, std::string_view name,
+                     const std::function<void(std::byte*, void*)>& calls) {
+  require_stream(stream);
+  const Part part = memory_.part(data);
+  const std::string key = fmt::format("{} {} {}", name, static_cast<const void*>(part.data), part.length.count());
+  return track_event(runtime_.enqueue(stream, times, key, [&](void* queue) { calls(part.data, queue); }), stream, part,
+                     {});
+}
+
+Op RealRank::enqueue(View from, View to, Stream stream,
+                     const std::function<void(std::byte*, std::byte*, void*)>& calls) {
+  require_stream(stream);
+  const Part source = from.buffer.id == 0 ? Part{} : memory_.part(from);
+  const Part target = to.buffer.id == 0 ? Part{} : memory_.part(to);
+  const auto both = [&](void* queue) { calls(source.data, target.data, queue); };
+  return track_event(runtime_.enqueue(stream, 1, {}, both), stream, target, source);
+}
+
+/// The CPU must read and write the memory, as it does host memory.
+Part RealRank::slot_memory(const gpu::FifoSlot& slot) const {
+  gpu::require_slot(slot);
+  const Part part = memory_.part(slot.fifo);
+  if (part.allocation->owner) throw UsageError("a CPU stands behind FIFOs of its own rank");
+  if (part.allocation->memory != Memory::device || runtime_.host_addressable()) return part;
+  throw UnavailableError("a CPU does not see what programs do in device memory");
+}
+
+Op RealRank::await_slot(const gpu::FifoSlot& slot) {
+  const Part part = slot_memory(slot);
+  const Slot waiting = start(Kind::slot, part, {});
+  slot_waits_.push_back({waiting, part.data, slot.program, slot.step, slot.bytes, slot.event, 0});
+  return op_of(waiting);
+}
+
+void RealRank::raise_slot(const gpu::FifoSlot& slot) {
+  const Part part = slot_memory(slot);
+  const bool filled = slot.event == gpu::FifoSlot::Event::filled;
+  if (filled && slot.program.format != gpu::LineFormat::simple) return;  // the lines tell it
+  std::byte* const counter = part.data + (filled ? gpu::kTailAt : gpu::kCreditAt);
+  word_at(counter).store(slot.step + 1, std::memory_order_release);
+}
+
+/// Lines are there when all their flags are; what was seen once is not asked for again.
+bool RealRank::SlotWait::has_come() {
+  using gpu::LineFormat;
+  const auto reached = [&](std::uint64_t at) { return word_at(fifo + at).load(std::memory_order_acquire) >= step + 1; };
+  if (event == gpu::FifoSlot::Event::read) return reached(gpu::kCreditAt);
+  if (program.format == LineFormat::simple) return reached(gpu::kTailAt);
+  std::byte* const lines_at = fifo + gpu::kSlotsAt + step % program.slots * gpu::slot_room(program);
+  const bool ll = program.format == LineFormat::ll;
+  const std::uint64_t data = ll ? gpu::kLlData : gpu::kLl128Data;
+  const auto holds = [](std::byte* at) { return word_at(at).load(std::memory_order_acquire); };
+  for (; lines < gpu::turns(bytes, data); ++lines) {
+    if (ll) {
+      constexpr unsigned kFlag = 32;
+      constexpr std::uint64_t kMask = 0xFFFFFFFFU;
+      std::byte* const line = lines_at + lines * gpu::kLlLine;
+      for (const std::uint64_t half : {std::uint64_t{0}, sizeof(std::uint64_t)}) {
+        if (holds(line + half) >> kFlag != ((step + 1) & kMask)) return false;
+      }
+    } else if (holds(lines_at + lines * gpu::kLl128Line + gpu::kLl128Data) != step + 1) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void RealRank::poll_slots() {
+  std::erase_if(slot_waits_, [&](SlotWait& wait) {
+    if (!wait.has_come()) return false;
+    end(wait.slot);
+    return true;
+  });
 }
 
 Op RealRank::compute(Seconds duration, Stream stream) {

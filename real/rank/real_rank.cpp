@@ -226,6 +226,7 @@ void RealRank::poll() {
   runtime_.progress();
   const std::uint64_t endings = endings_;
   if (!host_works_.empty()) poll_host_works();
+  if (!slot_waits_.empty()) poll_slots();
   if (awaits_.waiting > 0) poll_signals();
   if (control_receives_.waiting > 0) poll_control();
   if (!unposted_.empty()) post_control();
@@ -334,6 +335,10 @@ void RealRank::abandon(Op op) {
   }
   if (operation.kind == Kind::host_work) {
     std::erase_if(host_works_, [&](const auto& work) { return work.second == slot; });
+    return let_go(slot);
+  }
+  if (operation.kind == Kind::slot) {
+    std::erase_if(slot_waits_, [&](const SlotWait& wait) { return wait.slot == slot; });
     return let_go(slot);
   }
   if (states_[slot].ended) return let_go(slot);

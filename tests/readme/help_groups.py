@@ -13,11 +13,11 @@ import sys
 
 HEADINGS = {
     "Machine": "platform set without degrade fail intra-node smp-copy-size from to engine device host-peers host-memory "
-               "pace places gpus bind nvtx",
-    "Protocol": "protocol preset chunk depth option layout pack between-nodes between-option between-domains "
+               "host-nodes pace places gpus bind nvtx",
+    "Protocol": "library protocol preset chunk depth option layout pack between-nodes between-option between-domains "
                 "between-domains-option algorithm",
     "Sizes and pattern": "pattern window ends compute one-process buffers begin end factor only",
-    "Rounds": "warmup iterations timeout no-verify passes",
+    "Rounds": "warmup iterations graph timeout no-verify passes",
     "Job": "place ranks jobs background",
     "Training step": "layers layer-time bucket",
     "Experts": "experts top skew seed",

@@ -558,6 +558,7 @@ void SimRank::abandon(Op op) {
   operation->abandoned = true;
   operation->let_go();
   if (operation->program) operation->program->give_up();
+  operation->slot.reset();
   // Nobody waits any more for what has not begun to come. A send stays: the peer may have been told of it.
   mailbox_.withdraw(operation);
 }

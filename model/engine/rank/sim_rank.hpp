@@ -65,6 +65,8 @@ class SimRank final : public MeasuredRank {
   Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
   Op launch(const gpu::Work& work, Stream stream) override;
+  Op await_slot(const gpu::FifoSlot& slot) override;
+  void raise_slot(const gpu::FifoSlot& slot) override;
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
   Op send(RankId to, Tag tag, View from) override;
   Op send_synchronously(RankId to, Tag tag, View from) override;

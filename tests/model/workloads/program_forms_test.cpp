@@ -206,6 +206,33 @@ TEST(ProgramForms, WithoutPeerAccessBlocksMeetInHostMemory) {
               kOverhead + kLl + kBus + kBus * 2 + 16_B / kBlockRate);
 }
 
+/// What the same bytes take as a message of their own, from page-locked host memory, where the receiver waits.
+Seconds time_of_send(const std::vector<Place>& places, Bytes size) {
+  Seconds arrived{};
+  simulate(machine(), places, [&](MeasuredRank& rank) {
+    const View data(rank.allocate(Memory::shared_pinned, size));
+    constexpr Tag kTag{200};
+    const RankId peer{1 - rank.id().value};
+    if (rank.id().value == 1) {
+      const Op op = rank.receive(peer, kTag, data);
+      EXPECT_EQ(wait(rank, op, rank.now() + kLong), Status::delivered);
+      arrived += rank.now();
+    } else {
+      finish(rank, rank.compute(Seconds{1.0} - rank.now(), kOnHost), kLong);
+      arrived -= rank.now();
+      EXPECT_EQ(wait(rank, rank.send(peer, kTag, data), rank.now() + kLong), Status::delivered);
+    }
+  });
+  return arrived;
+}
+
+/// Between nodes a line is stored into host memory, the CPU sends the slot, and the receiver's block fetches it there.
+TEST(ProgramForms, BetweenNodesTheCpuCarriesASlotOfLines) {
+  const std::vector<Place> places{{0, 1, {}}, {1, 1, {}}};
+  expect_near(time_of_message(places, settings_of("ll", 1), 8_B),
+              kOverhead + kLl + kBus + 16_B / kBlockRate + time_of_send(places, 16_B) + kBus * 2 + 16_B / kBlockRate);
+}
+
 TEST(ProgramForms, AGpuTypeWithoutBlocksRunsNoPrograms) {
   const Platform platform = sample_platform();
   const Topology topology(platform);
