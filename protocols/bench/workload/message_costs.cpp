@@ -148,7 +148,7 @@ void learn_far(MessageCosts& costs, const Group& group, const std::vector<std::u
                const std::function<double(const Schedule&)>& time,
                const std::function<bool(const Schedule&)>& allowed) {
   const std::uint64_t most = sizes.back();
-  const double none = costs.all.of(Bytes{});
+  const double none = costs.all.of_none();
   const double near = costs.all.of(bytes_of(most)) - none;
   costs.by_reach = {1};
   for (int distance = 2; distance <= group.size() / 2; distance *= 2) {

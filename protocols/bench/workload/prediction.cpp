@@ -33,7 +33,7 @@ double MessageCosts::of(Bytes bytes, std::size_t messages, double share, std::si
   const bool many = messages >= kMany && !spread.empty();
   double together = many ? spread.of(bytes) : all.of(bytes);
   if (!many && !by_reach.empty()) {
-    const double none = all.of(Bytes{});
+    const double none = all.of_none();
     together = none + (together - none) * by_reach[std::min(reach, by_reach.size() - 1)];
   }
   return one + share * std::max(0.0, together - one) + static_cast<double>(messages - 1) * further_us;

@@ -18,6 +18,8 @@ class SizeCosts {
   [[nodiscard]] bool empty() const { return points_.empty(); }
   /// Nothing where there are no sizes.
   [[nodiscard]] double of(Bytes size) const;
+  /// What is not because of the bytes: of one size alone nobody knows, and it is nothing.
+  [[nodiscard]] double of_none() const { return points_.size() < 2 ? 0 : of(Bytes{}); }
 
  private:
   std::vector<std::pair<double, double>> points_;
