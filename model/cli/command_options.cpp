@@ -145,6 +145,15 @@ void note_idle_faults(const Platform& platform, std::span<const Place> places) {
   }
 }
 
+void add_fabric(std::vector<SizeTime>& times, const Platform& platform) {
+  if (!platform.fabric) return;
+  const FabricParts parts = parts_of(*platform.fabric, platform.nodes(), platform.most_nics());
+  for (SizeTime& time : times) {
+    time.ports = static_cast<std::uint64_t>(parts.ports);
+    time.cables = static_cast<std::uint64_t>(parts.cables);
+  }
+}
+
 void note_estimates(const PlatformOptions& options) {
   for (const std::string& text : options.faults.failed) {
     if (!is_cable(text)) continue;

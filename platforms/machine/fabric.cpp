@@ -178,6 +178,36 @@ std::string describe_switches(const Fabric& fabric, std::int64_t nodes, int nics
 
 }  // namespace
 
+FabricParts parts_of(const Fabric& fabric, std::int64_t nodes, int nics) {
+  const std::vector<int>& size = fabric.size;
+  const auto filled = [&](std::int64_t each) { return (nodes + each - 1) / each; };
+  const std::int64_t adapters = nodes * nics;
+  std::int64_t between = 0;
+  switch (fabric.shape) {
+    case FabricShape::one_switch:
+    case FabricShape::rail_only:
+      break;
+    case FabricShape::fat_tree:
+    case FabricShape::rails: {
+      const TreePorts ports = fabric.ports(nics);
+      const std::int64_t leaves = filled(size[0]) * (fabric.shape == FabricShape::rails ? nics : 1);
+      const std::int64_t pods = (leaves + ports.pod_down - 1) / ports.pod_down;
+      between = leaves * ports.up + pods * ports.up * ports.pod_up;
+      break;
+    }
+    case FabricShape::dragonfly: {
+      const std::int64_t groups = filled(std::int64_t{size[1]} * size[2]);
+      between = groups * (groups - 1) / 2 * (size.size() > 3 ? size[3] : 1) + groups * size[1] * (size[1] - 1) / 2;
+      break;
+    }
+    case FabricShape::torus:
+      // Along each dimension a ring; of two nodes one cable, of one none.
+      for (const int length : size) between += length > 2 ? nodes : length == 2 ? nodes / 2 : 0;
+      break;
+  }
+  return {.ports = adapters + 2 * between, .cables = adapters + between};
+}
+
 std::string describe(const Fabric& fabric, std::int64_t nodes, int nics) {
   return fmt::format("{}: {}bisection {:.3g} %", to_string(fabric.shape), describe_switches(fabric, nodes, nics),
                      100 * fabric.bisection(nodes, nics));

@@ -123,6 +123,13 @@ struct Fabric {
   [[nodiscard]] double bisection(std::int64_t nodes, int nics) const;
 };
 
+/// What has to be bought of a fabric, as many leaves or groups as the nodes fill.
+struct FabricParts {
+  std::int64_t ports = 0;   ///< of switches that a cable ends at
+  std::int64_t cables = 0;  ///< of adapters, and between switches
+};
+FabricParts parts_of(const Fabric& fabric, std::int64_t nodes, int nics);
+
 /// For people: "rails: 32 leaves of 32 ports down and 32 up, 1024 cables between switches; bisection 100 %"; of `nodes`
 /// nodes with `nics` adapters each.
 std::string describe(const Fabric& fabric, std::int64_t nodes, int nics);

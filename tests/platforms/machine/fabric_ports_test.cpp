@@ -350,6 +350,22 @@ TEST(FabricPorts, SuperPodHasTheCablesThatArePublished) {
   }
 }
 
+/// Ports are counted at both ends of a cable between switches, and at one of an adapter's.
+TEST(FabricPorts, PortsAndCablesToBuy) {
+  const auto parts = [](FabricShape shape, std::vector<int> size, int nics, int nodes, int over = 1) {
+    const FabricParts all =
+        parts_of(Tree{shape, std::move(size), nics, {{over, 1}}}.fabric(FabricRouting::adaptive), nodes, nics);
+    return std::pair{all.ports, all.cables};
+  };
+  using Parts = std::pair<std::int64_t, std::int64_t>;
+  EXPECT_EQ(parts(FabricShape::one_switch, {}, 8, 4), (Parts{32, 32}));
+  EXPECT_EQ(parts(FabricShape::rails, {32, 2}, 8, 64), (Parts{3 * 512, 2 * 512}));
+  EXPECT_EQ(parts(FabricShape::fat_tree, {4, 16}, 8, 64, 4), (Parts{512 + 2 * 128, 512 + 128}));
+  EXPECT_EQ(parts(FabricShape::rails, {32, 4, 4}, 8, 512), (Parts{5 * 4096, 3 * 4096})) << "as SuperPOD of 16 units";
+  EXPECT_EQ(parts(FabricShape::dragonfly, {3, 2, 4, 5}, 2, 24), (Parts{48 + 2 * (15 + 3), 48 + 15 + 3}));
+  EXPECT_EQ(parts(FabricShape::torus, {4, 2, 1}, 1, 8), (Parts{8 + 2 * (8 + 4), 8 + 8 + 4}));
+}
+
 /// Frontier: 74 groups of 32 switches with 512 adapters, four links to each other group; all that leaves a group is
 /// 1/1.753 of what its adapters send (glennklockwood.com, systems/frontier). Of what half of the groups send to the
 /// other half it is half of 74/73 of that.
