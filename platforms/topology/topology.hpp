@@ -188,6 +188,8 @@ class Topology {
   [[nodiscard]] Seconds fabric_latency(int from_node, int to_node, const Adapters& adapters) const;
   /// The way of a message through the fabric: none within a node.
   [[nodiscard]] FabricWay fabric_way(int from_node, int to_node, const Adapters& adapters) const;
+  /// Others, where that one is full and packets find their ways by themselves.
+  [[nodiscard]] std::vector<FabricWay> fabric_detours(int from_node, int to_node, const Adapters& adapters) const;
   /// The same within a node, through host memory: from one CPU to the other.
   [[nodiscard]] Seconds message_way(Location from, Location to) const;
 
@@ -226,6 +228,7 @@ class Topology {
   [[nodiscard]] std::string describe(Location from, std::span<const Adapters> adapters, Location to) const;
 
  private:
+  [[nodiscard]] FabricPort port_of(int node, std::string_view nic) const;
   [[nodiscard]] std::size_t kind_of(int node) const;  ///< 0: the platform's own, then its kinds
   [[nodiscard]] const Node& node_with(std::size_t gpu) const;
   [[nodiscard]] std::size_t memory_index(std::string_view name) const;
