@@ -180,9 +180,15 @@ void Formation::put_into_tree(gpu::Stand& stand, std::int32_t rank, std::int32_t
     const Ring& members = islands_[index(island)];
     return members[index(channel) % members.size()];
   };
-  // How far behind the first one of the chain.
-  const auto place = static_cast<std::size_t>(std::ranges::find(*mine, rank) - mine->begin());
-  const std::size_t behind = (place + count - index(channel) % count) % count;
+  // The chain goes as the ring does. How far behind its first one this rank is.
+  const Ring& base = rings_[index(channel) % rings_.size()];
+  const Ring chain = count == base.size() ? base : in_order(count);
+  const auto place_of = [&](std::size_t member) {
+    return static_cast<std::size_t>(std::ranges::find(chain, static_cast<std::int32_t>(member)) - chain.begin());
+  };
+  const std::size_t place = place_of(static_cast<std::size_t>(std::ranges::find(*mine, rank) - mine->begin()));
+  const std::size_t behind = (place + count - place_of(index(channel) % count)) % count;
+  const auto beside = [&](std::size_t at) { return (*mine)[index(chain[at % count])]; };
   std::size_t below = 0;
   if (behind == 0) {
     const bool other = (index(channel) / std::min(members(), count)) % 2 == 1;
@@ -192,9 +198,9 @@ void Formation::put_into_tree(gpu::Stand& stand, std::int32_t rank, std::int32_t
       if (island >= 0) stand.below[below++] = head(island);
     }
   } else {
-    stand.above = (*mine)[(place + count - 1) % count];
+    stand.above = beside(place + count - 1);
   }
-  if (behind + 1 < count) stand.below[below] = (*mine)[(place + 1) % count];
+  if (behind + 1 < count) stand.below[below] = beside(place + 1);
 }
 
 Neighbourhood Formation::of(std::int32_t rank, std::int32_t channel) const {
