@@ -82,17 +82,25 @@ std::vector<Ring> rings_within(std::size_t members, const Rates& rates) {
   std::vector<Ring> rings;
   if (members < 3 || members > Rates::kMost || all_alike(members, rates)) return {in_order(members)};
   Rates left = rates;
+  std::vector<std::uint16_t> narrowest;
   for (;;) {
     const Search search(members, left);
     if (search.narrowest() == 0) break;
     rings.push_back(search.ring());
+    narrowest.push_back(search.narrowest());
     for (std::size_t i = 0; i < members; ++i) {
       const std::size_t from = index(search.ring()[i]);
       const std::size_t to = index(search.ring()[(i + 1) % members]);
       left.from_to[from][to] = static_cast<std::uint16_t>(left.from_to[from][to] - search.narrowest());
     }
   }
-  if (rings.empty()) rings.push_back(in_order(members));
+  if (rings.empty()) return {in_order(members)};
+  // Channels have equal shares: a ring of twice the rate is two of them.
+  const std::uint16_t unit = std::ranges::min(narrowest);
+  const std::size_t found = rings.size();
+  for (std::size_t i = 0; i < found; ++i) {
+    for (int more = narrowest[i] / unit; more > 1; --more) rings.push_back(rings[i]);
+  }
   return rings;
 }
 
