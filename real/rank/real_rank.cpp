@@ -367,12 +367,13 @@ void RealRank::abandon(Op op) {
 void RealRank::fill(View view, Payload pattern) {
   const Part part = memory_.part(view);
   const std::uint64_t size = part.length.count();
-  if (part.allocation->memory != Memory::device) return write_pattern({part.data, size}, pattern, 0);
+  const bool on_device = part.allocation->memory == Memory::device;
   for (std::uint64_t at = 0; at < size; at += kStaging) {
     life_.show();
-    const std::span chunk = std::span(staging_).first(std::min<std::uint64_t>(kStaging, size - at));
+    const std::uint64_t length = std::min<std::uint64_t>(kStaging, size - at);
+    const std::span chunk = on_device ? std::span(staging_).first(length) : std::span(part.data + at, length);
     write_pattern(chunk, pattern, at);
-    runtime_.copy_now(part.data + at, chunk.data(), Bytes{chunk.size()});
+    if (on_device) runtime_.copy_now(part.data + at, chunk.data(), Bytes{length});
   }
 }
 
