@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <utility>
+#include <vector>
 
 namespace twinlink::gpu {
 namespace {
@@ -119,7 +120,7 @@ double latency_us(const Ground& ground, Operation operation, Candidate candidate
   const Latency& latency = (tree ? kOfTree : kOfRing)[index(candidate.format)];
   double inside = ground.links ? latency.hop_link_us : latency.hop_pcie_us;
   if (tree) {
-    const int doublings = std::bit_width(static_cast<unsigned>(ground.nodes)) - 1;
+    const auto doublings = static_cast<int>(std::bit_width(static_cast<unsigned>(ground.nodes))) - 1;
     const int together = ground.nodes == 1 ? ranks : ground.per_node;
     return latency.base_us + 2 * ((together - 1) * inside + doublings * latency.hop_network_us);
   }

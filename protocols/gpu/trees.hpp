@@ -66,8 +66,8 @@ class Branches {
   }
 
   Block& block_;
-  std::int32_t below_;
-  bool is_root_;
+  std::int32_t below_ = 0;
+  bool is_root_ = false;
   Pipe<Block> main_;
   Pipe<Block> more_in_[2];   // NOLINT(modernize-avoid-c-arrays): kernels have no others
   Pipe<Block> more_out_[2];  // NOLINT(modernize-avoid-c-arrays)

@@ -70,9 +70,9 @@ class Carrier {
 
   void add(Passage passage, bool outward);
   void add(Op op, Pending what);
-  void await_next(std::size_t course);
-  void pass(std::size_t course, std::size_t slot);
-  void has_passed(std::size_t course, std::size_t slot);
+  void await_next(std::size_t index);
+  void pass(std::size_t index, std::size_t slot);
+  void has_passed(std::size_t index, std::size_t slot);
   [[nodiscard]] gpu::FifoSlot slot_of(const Course& course, std::size_t slot, gpu::FifoSlot::Event event) const;
 
   Rank& rank_;

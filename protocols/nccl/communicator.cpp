@@ -234,8 +234,9 @@ class NcclCommunicator final : public Communicator {
     }
     Agreement all;
     if (Outcome outcome = agree(rank_, options_.p2p, deadline, all); !outcome.ok()) return outcome;
-    if (!all.all_reach) options_ = without_peers_;
     formation_.emplace(all.island, all.rates);
+    // In a mesh not all reach each other, but those that are neighbours in its rings do.
+    if (!all.all_reach && (formation_->rings() < 2 || !options_.p2p)) options_ = without_peers_;
     know_nodes(all.adapter);
     agreed_ = true;
     return {};

@@ -82,17 +82,25 @@ std::vector<Ring> rings_within(std::size_t members, const Rates& rates) {
   std::vector<Ring> rings;
   if (members < 3 || members > Rates::kMost || all_alike(members, rates)) return {in_order(members)};
   Rates left = rates;
+  std::vector<std::uint16_t> narrowest;
   for (;;) {
     const Search search(members, left);
     if (search.narrowest() == 0) break;
     rings.push_back(search.ring());
+    narrowest.push_back(search.narrowest());
     for (std::size_t i = 0; i < members; ++i) {
       const std::size_t from = index(search.ring()[i]);
       const std::size_t to = index(search.ring()[(i + 1) % members]);
       left.from_to[from][to] = static_cast<std::uint16_t>(left.from_to[from][to] - search.narrowest());
     }
   }
-  if (rings.empty()) rings.push_back(in_order(members));
+  if (rings.empty()) return {in_order(members)};
+  // Channels have equal shares: a ring of twice the rate is two of them.
+  const std::uint16_t unit = std::ranges::min(narrowest);
+  const std::size_t found = rings.size();
+  for (std::size_t i = 0; i < found; ++i) {
+    for (int more = narrowest[i] / unit; more > 1; --more) rings.push_back(rings[i]);
+  }
   return rings;
 }
 
@@ -180,9 +188,15 @@ void Formation::put_into_tree(gpu::Stand& stand, std::int32_t rank, std::int32_t
     const Ring& members = islands_[index(island)];
     return members[index(channel) % members.size()];
   };
-  // How far behind the first one of the chain.
-  const auto place = static_cast<std::size_t>(std::ranges::find(*mine, rank) - mine->begin());
-  const std::size_t behind = (place + count - index(channel) % count) % count;
+  // The chain goes as the ring does. How far behind its first one this rank is.
+  const Ring& base = rings_[index(channel) % rings_.size()];
+  const Ring chain = count == base.size() ? base : in_order(count);
+  const auto place_of = [&](std::size_t member) {
+    return static_cast<std::size_t>(std::ranges::find(chain, static_cast<std::int32_t>(member)) - chain.begin());
+  };
+  const std::size_t place = place_of(static_cast<std::size_t>(std::ranges::find(*mine, rank) - mine->begin()));
+  const std::size_t behind = (place + count - place_of(index(channel) % count)) % count;
+  const auto beside = [&](std::size_t at) { return (*mine)[index(chain[at % count])]; };
   std::size_t below = 0;
   if (behind == 0) {
     const bool other = (index(channel) / std::min(members(), count)) % 2 == 1;
@@ -192,9 +206,9 @@ void Formation::put_into_tree(gpu::Stand& stand, std::int32_t rank, std::int32_t
       if (island >= 0) stand.below[below++] = head(island);
     }
   } else {
-    stand.above = (*mine)[(place + count - 1) % count];
+    stand.above = beside(place + count - 1);
   }
-  if (behind + 1 < count) stand.below[below] = (*mine)[(place + 1) % count];
+  if (behind + 1 < count) stand.below[below] = beside(place + 1);
 }
 
 Neighbourhood Formation::of(std::int32_t rank, std::int32_t channel) const {

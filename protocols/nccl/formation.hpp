@@ -25,8 +25,8 @@ struct Rates {
 };
 
 /// Rings through `members` ranks, each as a list of their numbers: those that reach most, one after the other, as long
-/// as there are links left that no ring before has taken. In their order where all pairs are alike, or there are too
-/// many.
+/// as there are links left that no ring before has taken; one of twice the rate twice. In their order where all pairs
+/// are alike, or there are too many.
 std::vector<std::vector<std::int32_t>> rings_within(std::size_t members, const Rates& rates);
 
 /// Links of a binary tree by numbers; -1: none.

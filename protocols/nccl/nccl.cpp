@@ -118,20 +118,28 @@ class NcclChannel final : public Channel {
   Outcome move(std::span<const View> outgoing, std::span<const View> incoming) {
     if (outgoing.empty() && incoming.empty()) return {};
     const Seconds deadline = rank_.now() + timeout_;
-    Carrier carrier(rank_);
+    std::vector<std::pair<View, View>> messages;
     for (std::size_t i = 0; i < std::max(outgoing.size(), incoming.size()); ++i) {
-      const View out = i < outgoing.size() ? outgoing[i] : View{};
-      const View in = i < incoming.size() ? incoming[i] : View{};
-      if (Outcome outcome = launch(out, in, deadline, carrier); !outcome.ok()) return outcome;
+      messages.emplace_back(i < outgoing.size() ? outgoing[i] : View{}, i < incoming.size() ? incoming[i] : View{});
     }
+    // FIFOs are cleared in the programs' own queue, and a program may wait for slots that nobody carries before run().
+    for (const auto& [out, in] : messages) {
+      if (longer_of(out, in) == Bytes{}) continue;
+      if (Outcome outcome = fifos_.open(choice_for(out, in).format, deadline); !outcome.ok()) return outcome;
+    }
+    Carrier carrier(rank_);
+    for (const auto& [out, in] : messages) launch(out, in, carrier);
     return wait_for(carrier, {lengths_of(outgoing), lengths_of(incoming)}, deadline);
   }
 
-  Outcome launch(const View& out, const View& in, Seconds deadline, Carrier& carrier) {
-    const Bytes longer = std::max(out.length, in.length);
-    if (longer == Bytes{}) return {};
-    const gpu::Choice choice = gpu::choose(options_.ground, Operation::exchange, longer, 2, options_.fixed);
-    if (Outcome outcome = fifos_.open(choice.format, deadline); !outcome.ok()) return outcome;
+  static Bytes longer_of(const View& out, const View& in) { return std::max(out.length, in.length); }
+  [[nodiscard]] gpu::Choice choice_for(const View& out, const View& in) const {
+    return gpu::choose(options_.ground, Operation::exchange, longer_of(out, in), 2, options_.fixed);
+  }
+
+  void launch(const View& out, const View& in, Carrier& carrier) {
+    if (longer_of(out, in) == Bytes{}) return;
+    const gpu::Choice choice = choice_for(out, in);
     gpu::Program program{.operation = Operation::exchange,
                          .format = choice.format,
                          .channels = choice.channels,
@@ -147,7 +155,6 @@ class NcclChannel final : public Channel {
     rank_.step("launch");
     carrier.watch(rank_.launch({.program = program, .input = out, .output = in, .links = {&link, 1}}, fifos_.stream()));
     fifos_.count(program);
-    return {};
   }
 
   Outcome wait_for(Carrier& carrier, const BothLengths& mine, Seconds deadline) {

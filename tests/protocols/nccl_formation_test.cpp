@@ -158,7 +158,7 @@ TEST(NcclFormation, AMeshHasAsManyRingsAsAGpuHasLinks) {
     const auto& [from, to] = pair;
     EXPECT_LE(count * kOne, links.rates().from_to[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]);
   }
-  EXPECT_GE(rings.size(), 4U);
+  EXPECT_EQ(rings.size(), 6U);
 }
 
 TEST(NcclFormation, OfPairsThatAreAlikeThereIsOneRing) {
