@@ -41,11 +41,11 @@ std::uint64_t check_of(Bytes length) { return (length.count() * 0x9e3779b97f4a7c
 
 }  // namespace
 
-HeapChannel::HeapChannel(SymmetricHeap& heap, RankId peer, const Settings& settings, Engine engine)
+HeapChannel::HeapChannel(SymmetricHeap& heap, RankId peer, Settings settings, Engine engine)
     : heap_(heap),
       rank_(heap.rank()),
       peer_(peer),
-      settings_(settings),
+      settings_(std::move(settings)),
       engine_(engine),
       lanes_{Lane{.pieces = {},
                   .depth = kDepth,

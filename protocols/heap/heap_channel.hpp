@@ -19,7 +19,7 @@ class HeapChannel final : public Channel {
  public:
   /// Opens the heap of the peer, who does the same. `heap` outlives this. Messages are cut into chunks, and those on
   /// one node are put by `engine`.
-  HeapChannel(SymmetricHeap& heap, RankId peer, const Settings& settings, Engine engine);
+  HeapChannel(SymmetricHeap& heap, RankId peer, Settings settings, Engine engine);
   ~HeapChannel() override;
   HeapChannel(const HeapChannel&) = delete;
   HeapChannel& operator=(const HeapChannel&) = delete;

@@ -70,7 +70,7 @@ class SymmetricHeap {
 
   /// Maps the heap of a peer, who does the same, unless it is mapped. An UnavailableError where the path allows no
   /// puts.
-  void open(RankId peer);
+  void open(RankId id);
 
   [[nodiscard]] Rank& rank() const { return rank_; }
   [[nodiscard]] Bytes size() const { return room_.size(); }

@@ -1,6 +1,7 @@
 #include "protocols/bench/workload/array_job.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -34,7 +35,8 @@ std::vector<double> read_shares(const std::string& text, int ranks) {
 }
 
 std::vector<double> shares_of(const ArrayJob& job, int ranks, const std::function<std::vector<double>()>& machine) {
-  if (job.shares.empty() || job.shares == "equal") return std::vector<double>(static_cast<std::size_t>(ranks), 1);
+  std::vector<double> equal(static_cast<std::size_t>(ranks), 1);
+  if (job.shares.empty() || job.shares == "equal") return equal;
   if (job.shares != "machine") return read_shares(job.shares, ranks);
   if (machine) return machine();
   throw UsageError("--shares machine: nobody tells here what each GPU can do; twinlink-sim does, or give numbers");
@@ -84,8 +86,8 @@ std::shared_ptr<const ArrayJob> make_array_job(const std::string& workload, cons
     job.from = options.from;
     job.to = options.to;
     job.element = options.element.value_or(workloads::kElement * 2);
-    constexpr std::uint64_t kElements[] = {4, 8, 16};
-    if (std::ranges::find(kElements, job.element.count()) == std::end(kElements)) {
+    constexpr std::array<std::uint64_t, 3> kElements{4, 8, 16};
+    if (std::ranges::find(kElements, job.element.count()) == kElements.end()) {
       throw UsageError(fmt::format("--element {}: elements have 4, 8 or 16 B", job.element.count()));
     }
   } else {
