@@ -16,6 +16,7 @@
 #include "model/engine/simulation.hpp"
 #include "model/study/clustering.hpp"
 #include "model/study/idle_options.hpp"
+#include "model/study/shares.hpp"
 #include "model/study/watch/round_watch.hpp"
 #include "platforms/tools/placement.hpp"
 #include "platforms/topology/topology.hpp"
@@ -135,7 +136,7 @@ std::vector<std::string> idle_options(const Options& options, const bench::Workl
     notes.emplace_back("--place spread has no effect: packed gives each rank the same place");
   }
   // A trace may have several messages under way, of sizes of its own.
-  if (!options.workload.settings.depth || plan.trace) return notes;
+  if (!options.workload.settings.depth || plan.trace || plan.array) return notes;
   const auto idle = [&](const Path& path) {
     return !idle_pieces(options.workload.settings, {*plan.ways.within, plan.ways.settings_within, plan.sizes, path})
                 .empty();
@@ -204,6 +205,7 @@ std::vector<SizeTime> times_of(const bench::WorkloadSeries& series, bool chosen)
 
 ExitCode run(Options options, const Program& program) {
   note_estimates(options.platform);
+  choose_sum(options.workload);
   const bool chooses = options.workload.protocol.empty();
   if (chooses) choose_protocols(options.workload, options);
   const std::string& command_line = program.command_line;
@@ -216,9 +218,14 @@ ExitCode run(Options options, const Program& program) {
     if (!options.timeline.empty() || !options.report.empty()) {
       throw UsageError("--timeline and --report are of one job without a background");
     }
+    if (plan.array) throw UsageError("--jobs and --background: not of " + plan.array->name);
     return run_jobs(options, std::move(plan), platform, command_line);
   }
   const std::vector<Place> places = places_for(plan, platform, options);
+  if (plan.array) {
+    plan.array = share_out(*plan.array, static_cast<int>(places.size()),
+                           [&] { return shares_by_machine(platform, places, *plan.array); });
+  }
   require_watched(options.timeline, options.report);
   require_writable(options.workload);
   bench::WorkloadFile file{.world = "simulated",

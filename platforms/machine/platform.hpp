@@ -164,6 +164,12 @@ struct BlockCosts {
   std::optional<Sourced<Seconds>> next{};
 };
 
+/// What a library of Fourier transforms makes of a kind of GPU, in double precision.
+struct TransformCosts {
+  Sourced<Rate> memory{};    ///< what a pass over the numbers reads and writes, both together
+  Sourced<Flops> compute{};  ///< at the most
+};
+
 /// A kind of GPU: its data sheet, and what its copy engines and kernels cost.
 struct GpuType {
   std::string name{};
@@ -173,7 +179,8 @@ struct GpuType {
   int capability_minor = 0;
   bool unified_addressing = true;
   CopyCosts copies{};
-  std::optional<BlockCosts> blocks{};  ///< absent: nobody knows, and such programs do not run on it
+  std::optional<BlockCosts> blocks{};          ///< absent: nobody knows, and such programs do not run on it
+  std::optional<TransformCosts> transforms{};  ///< absent: nobody knows, and nothing is transformed on it
 };
 
 /// How the driver copies between GPUs that do not reach each other: chunks through a bounce buffer in host memory.

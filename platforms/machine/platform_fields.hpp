@@ -55,9 +55,15 @@ void each_field(Either<BlockCosts> auto& blocks, const auto& visit) {
   visit("next", blocks.next);
 }
 
+void each_field(Either<TransformCosts> auto& transforms, const auto& visit) {
+  visit("memory", transforms.memory);
+  visit("compute", transforms.compute);
+}
+
 void each_field(Either<GpuType> auto& type, const auto& visit) {
   visit("memory", type.memory);
   visit("blocks", type.blocks);
+  visit("transforms", type.transforms);
 }
 
 void each_field(Either<Rdma> auto& rdma, const auto& visit) { visit("latency", rdma.latency); }

@@ -26,6 +26,9 @@ class NumberList {
   void add(const std::string& path, const Sourced<Ratio>& number) {
     entries.push_back({path, number.value.of_one, "1", format_ratio(number.value), number.source});
   }
+  void add(const std::string& path, const Sourced<Flops>& number) {
+    entries.push_back({path, number.value.per_second, "FLOP/s", format_flops(number.value), number.source});
+  }
   void add(const std::string& path, const Sourced<Seconds>& number) { add(path, number.value, number.source); }
   void add(const std::string& path, const Sourced<Piecewise>& number) {
     const auto& knots = number.value.knots();

@@ -104,6 +104,10 @@ GpuType read_gpu_type(const std::string& name, Section& section) {
   if (section.find("blocks") != nullptr) {
     section.nested("blocks", "'blocks'", [&](Section& blocks) { read_numbers(blocks, type.blocks.emplace()); });
   }
+  if (section.find("transforms") != nullptr) {
+    section.nested("transforms", "'transforms'",
+                   [&](Section& transforms) { read_numbers(transforms, type.transforms.emplace()); });
+  }
   return type;
 }
 

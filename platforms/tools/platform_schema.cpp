@@ -74,6 +74,8 @@ Json definitions_of_numbers() {
           {"rate_number", number("A rate and its source", reference("rate"))},
           {"ratio", quantity("%")},
           {"ratio_number", number("A ratio and its source", reference("ratio"))},
+          {"flops", quantity("TFLOP/s")},
+          {"flops_number", number("A rate of operations and its source", reference("flops"))},
           {"curve_number", number("A duration, or a list of [size, duration], and its source", by_size())}};
 }
 
@@ -83,6 +85,7 @@ Json schema_of(const Sourced<Bytes>& /*number*/) { return reference("size_number
 Json schema_of(const Sourced<Seconds>& /*number*/) { return reference("duration_number"); }
 Json schema_of(const Sourced<Rate>& /*number*/) { return reference("rate_number"); }
 Json schema_of(const Sourced<Ratio>& /*number*/) { return reference("ratio_number"); }
+Json schema_of(const Sourced<Flops>& /*number*/) { return reference("flops_number"); }
 Json schema_of(const Sourced<Piecewise>& /*number*/) { return reference("curve_number"); }
 template <HasFields Part>
 Json schema_of(const Part& part);

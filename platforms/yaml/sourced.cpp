@@ -63,4 +63,11 @@ std::string format_ratio(Ratio ratio) {
   return std::string(digits.data(), end) + " %";
 }
 
+std::string format_flops(Flops flops) {
+  std::array<char, 32> digits{};
+  const auto [end, _] = std::to_chars(digits.data(), digits.data() + digits.size(), flops.per_second / kTeraflops,
+                                      std::chars_format::general, 12);
+  return std::string(digits.data(), end) + " TFLOP/s";
+}
+
 }  // namespace twinlink::model

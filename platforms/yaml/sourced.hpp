@@ -32,6 +32,16 @@ struct Ratio {
 /// "135 %", without zeros at the end.
 std::string format_ratio(Ratio ratio);
 
+/// How much something computes: operations on floating-point numbers in a second.
+struct Flops {
+  double per_second = 1;
+
+  bool operator==(const Flops&) const = default;
+};
+inline constexpr double kTeraflops = 1e12;
+/// "9.7 TFLOP/s", without zeros at the end.
+std::string format_flops(Flops flops);
+
 /// A number of the platform file with its source.
 template <class T>
 struct Sourced {

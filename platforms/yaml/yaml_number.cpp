@@ -45,6 +45,8 @@ YamlValue yaml_value(Seconds time, const Precision& precision) {
 
 YamlValue yaml_value(Ratio ratio, const Precision& /*precision*/) { return YamlValue(format_ratio(ratio)); }
 
+YamlValue yaml_value(Flops flops, const Precision& /*precision*/) { return YamlValue(format_flops(flops)); }
+
 YamlValue yaml_value(Bytes size, const Precision& /*precision*/) { return YamlValue(format_bytes(size)); }
 
 YamlValue yaml_value(const Piecewise& curve, const Precision& precision) {

@@ -23,6 +23,7 @@ inline constexpr Precision kMeasured{5, 4, Seconds{1e-12}};
 YamlValue yaml_value(Rate rate, const Precision& precision);
 YamlValue yaml_value(Seconds time, const Precision& precision);
 YamlValue yaml_value(Ratio ratio, const Precision& precision);
+YamlValue yaml_value(Flops flops, const Precision& precision);
 /// Always exact.
 YamlValue yaml_value(Bytes size, const Precision& precision);
 /// A single time if there is but one.

@@ -54,6 +54,20 @@ Ratio parse_ratio(std::string_view text) {
   throw UnitError("'" + std::string(text) + "' is no ratio: a number from 0.01 % to 10000 % is expected");
 }
 
+Flops parse_flops(std::string_view text) {
+  constexpr std::string_view kUnit = "TFLOP/s";
+  constexpr double kLeastTera = 1e-6;
+  constexpr double kMostTera = 1e9;
+  std::string_view digits = text;
+  if (digits.ends_with(kUnit)) digits.remove_suffix(kUnit.size());
+  while (digits.ends_with(' ')) digits.remove_suffix(1);
+  double tera = 0;
+  const auto [end, wrong] = std::from_chars(digits.data(), digits.data() + digits.size(), tera);
+  const bool is_number = wrong == std::errc{} && end == digits.data() + digits.size() && text.ends_with(kUnit);
+  if (is_number && tera >= kLeastTera && tera <= kMostTera) return Flops{tera * kTeraflops};
+  throw UnitError("'" + std::string(text) + "' is no rate of operations: a number with the unit TFLOP/s is expected");
+}
+
 }  // namespace
 
 Section::Section(const YamlValue& map, std::string what, ReadContext& context)
@@ -226,6 +240,7 @@ Sourced<Bytes> Section::bytes(std::string_view key) { return number(key, parse_b
 Sourced<Seconds> Section::seconds(std::string_view key) { return number(key, parse_cost); }
 Sourced<Rate> Section::rate(std::string_view key) { return number(key, parse_throughput); }
 Sourced<Ratio> Section::ratio(std::string_view key) { return number(key, parse_ratio); }
+Sourced<Flops> Section::flops(std::string_view key) { return number(key, parse_flops); }
 
 Piecewise Section::curve(const YamlValue& value) {
   std::vector<Piecewise::Knot> knots;

@@ -57,6 +57,8 @@ class Section {
   Sourced<Rate> rate(std::string_view key);
   /// "135 %", from 0.01 to 10000.
   Sourced<Ratio> ratio(std::string_view key);
+  /// "9.7 TFLOP/s".
+  Sourced<Flops> flops(std::string_view key);
   /// A duration, or a list of [size, duration].
   Sourced<Piecewise> piecewise(std::string_view key);
   /// What `read`, one of the functions above, makes of `key`; nothing if the key is missing.
@@ -71,6 +73,7 @@ class Section {
   void take(std::string_view key, Sourced<Seconds>& into) { into = seconds(key); }
   void take(std::string_view key, Sourced<Rate>& into) { into = rate(key); }
   void take(std::string_view key, Sourced<Ratio>& into) { into = ratio(key); }
+  void take(std::string_view key, Sourced<Flops>& into) { into = flops(key); }
   void take(std::string_view key, Sourced<Piecewise>& into) { into = piecewise(key); }
   template <class T>
   void take(std::string_view key, std::optional<Sourced<T>>& into) {

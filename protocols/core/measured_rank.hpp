@@ -2,10 +2,13 @@
 // MeasuredRanks; a protocol is given a Rank.
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <span>
 
 #include "protocols/core/payload.hpp"
 #include "protocols/core/rank.hpp"
+#include "protocols/core/transform.hpp"
 
 namespace twinlink {
 
@@ -25,11 +28,18 @@ class MeasuredRank : public Rank {
   /// no such process.
   virtual Buffer allocate_beside(RankId peer, Bytes size);
 
-  /// Adds each element of `from` to that of `to`: unsigned numbers of 64 bits, by a kernel. Both are device memory of
-  /// this rank's own, of one length, which is a multiple of 8 B, as their places are; else a UsageError. In its turn of
-  /// the stream.
+  /// Adds each element of `from` to that of `to`: unsigned numbers of 64 bits. Both are device memory of this rank's
+  /// own, which a kernel adds up, or both are host memory, which the calling CPU adds up before this returns. Of one
+  /// length, which is a multiple of 8 B, as their places are; else a UsageError. In its turn of the stream.
   Op add(View to, View from, Stream stream);
   virtual Op start_add(View to, View from, Stream stream) = 0;
+  /// Transforms numbers of this rank's own device memory in place, by a library on its GPU, in their turn of the
+  /// stream. A UsageError for what require_transform() refuses and for other memory; an UnavailableError where
+  /// transforms() says no.
+  Op transform(View data, const Transform& transform, Stream stream);
+  virtual Op start_transform(View data, const Transform& transform, Stream stream);
+  /// May transform() be called?
+  [[nodiscard]] virtual Answer transforms() const { return Answer::refused("nothing here transforms numbers"); }
   /// What this rank sends to other nodes from now on takes these adapters. False, and nothing changes, where the
   /// library chooses them.
   virtual bool take_adapters(AdapterTurn turn) { return static_cast<void>(turn), false; }
@@ -47,6 +57,11 @@ class MeasuredRank : public Rank {
   virtual void fill(View view, Payload pattern) = 0;
   /// Compares a view with a pattern.
   virtual Verdict check(View view, Payload pattern) = 0;
+  /// Does memory have bytes, so that they can be written and read? Simulated memory has none.
+  [[nodiscard]] virtual bool has_bytes() const { return false; }
+  /// Copies bytes into a view, or out of it, of the same length. A UsageError where memory has none.
+  virtual void write(View to, std::span<const std::byte> bytes);
+  virtual void read(View from, std::span<std::byte> bytes);
 };
 
 // What every backend checks.

@@ -13,10 +13,15 @@ inline constexpr Tag kHeader{5};     ///< "a message of this size will come", an
 inline constexpr Tag kIpcFifo{6};    ///< cuda-ipc: everything that one end sends the other, in order
 inline constexpr Tag kPlace{7};      ///< GPUDirect v2: where one more message of a batch lies
 inline constexpr Tag kConnect{8};    ///< the ends of a connection tell each other's from those of an earlier one
+inline constexpr Tag kHeapPlace{9};  ///< symmetric heap: where a rank has it, for one peer
+inline constexpr Tag kHeapCall{10};  ///< symmetric heap: what a rank asks for in a collective call, and the answer
 
 // Signals have numbers of their own.
 inline constexpr Tag kPushFlag{0};         ///< GPUDirect v2: a kernel has stored the message
 inline constexpr Tag kSymmetricSignal{1};  ///< symmetric-put: the put is there
+inline constexpr Tag kHeapWritten{2};      ///< a channel on a symmetric heap: a message is there
+inline constexpr Tag kHeapReady{3};        ///< and "write the next one here"
+inline constexpr Tag kHeapFirstFree{4};    ///< from here on signals on a symmetric heap are its users'
 
 /// From here on tags belong to the program that runs the protocols: benchmarks, tests.
 inline constexpr Tag kFirstFree{128};

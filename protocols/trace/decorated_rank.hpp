@@ -30,6 +30,10 @@ class DecoratedRank : public MeasuredRank {
     return inner_.start_copy(to, from, blocks, stream, engine);
   }
   Op start_add(View to, View from, Stream stream) override { return inner_.start_add(to, from, stream); }
+  Op start_transform(View data, const Transform& transform, Stream stream) override {
+    return inner_.start_transform(data, transform, stream);
+  }
+  [[nodiscard]] Answer transforms() const override { return inner_.transforms(); }
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override {
     return inner_.put(to, from, stream, engine, signal);
   }
@@ -54,6 +58,9 @@ class DecoratedRank : public MeasuredRank {
 
   void fill(View view, Payload pattern) override { inner_.fill(view, pattern); }
   Verdict check(View view, Payload pattern) override { return inner_.check(view, pattern); }
+  [[nodiscard]] bool has_bytes() const override { return inner_.has_bytes(); }
+  void write(View to, std::span<const std::byte> bytes) override { inner_.write(to, bytes); }
+  void read(View from, std::span<std::byte> bytes) override { inner_.read(from, bytes); }
   void step(std::string_view words) override { inner_.step(words); }
   void state(std::string_view words) override { inner_.state(words); }
 

@@ -147,6 +147,15 @@ Op ObservedRank::start_add(View to, View from, Stream stream) {
       [&] { return "add " + describe(from) + " -> " + describe(to) + " stream " + std::to_string(stream.index); });
 }
 
+Op ObservedRank::start_transform(View data, const Transform& transform, Stream stream) {
+  return start(
+      "transform", [&] { return inner().start_transform(data, transform, stream); },
+      [&] {
+        return "transform " + twinlink::describe(transform) + " " + describe(data) + " stream " +
+               std::to_string(stream.index);
+      });
+}
+
 Op ObservedRank::launch(const gpu::Work& work, Stream stream) {
   return start(
       "launch", [&] { return inner().launch(work, stream); },

@@ -36,6 +36,7 @@ class ObservedRank : public DecoratedRank {
   Op send_synchronously(RankId peer, Tag tag, View from) final;
   Op compute(Seconds duration, Stream stream) final;
   Op start_add(View to, View from, Stream stream) final;
+  Op start_transform(View data, const Transform& transform, Stream stream) final;
   Op receive(RankId peer, Tag tag, View to) final;
   Op send_control(RankId peer, Tag tag, const ControlMessage& message) final;
   Op recv_control(RankId peer, Tag tag, ControlMessage& into) final;

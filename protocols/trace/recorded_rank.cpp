@@ -45,6 +45,11 @@ Op RecordedRank::start_add(View to, View from, Stream stream) {
   return record(on_stream("add", stream, from.length), [&] { return inner().start_add(to, from, stream); });
 }
 
+Op RecordedRank::start_transform(View data, const Transform& transform, Stream stream) {
+  return record(on_stream("transform", stream, transform.bytes()),
+                [&] { return inner().start_transform(data, transform, stream); });
+}
+
 Op RecordedRank::put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) {
   OpReport report = on_stream("put", stream, from.length);
   if (signal) {

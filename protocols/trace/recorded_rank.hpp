@@ -24,6 +24,7 @@ class RecordedRank final : public DecoratedRank {
 
   Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
   Op start_add(View to, View from, Stream stream) override;
+  Op start_transform(View data, const Transform& transform, Stream stream) override;
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
   Op launch(const gpu::Work& work, Stream stream) override;
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;

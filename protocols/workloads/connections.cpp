@@ -56,10 +56,6 @@ std::string refusal(const Rank& rank, const Ways& ways, const std::set<RankId>& 
       return std::string(ways.within->name()) + " and " + std::string(protocol->name()) +
              " take messages in memory of different kinds";
     }
-    if (protocol->wants_same_places()) {
-      return std::string(protocol->name()) +
-             " wants each message at the same place at both ends, which schedules do not have";
-    }
   }
   for (const RankId peer : peers) {
     const Protocol& protocol = way_to(rank, ways, peer).protocol;
@@ -69,6 +65,11 @@ std::string refusal(const Rank& rank, const Ways& ways, const std::set<RankId>& 
            std::to_string(peer.value) + ": " + support.reason + advice_for(rank, ways, rank.path_to(peer));
   }
   return {};
+}
+
+bool wants_heap(const Ways& ways) {
+  const auto wants = [](const Protocol* protocol) { return protocol != nullptr && protocol->wants_same_places(); };
+  return wants(ways.within) || wants(ways.between) || wants(ways.between_domains);
 }
 
 std::unique_ptr<Channel> open_channel(Rank& rank, const Ways& ways, RankId peer) {
@@ -81,7 +82,13 @@ void Connections::open(const std::set<RankId>& peers) {
   for (const RankId peer : peers) {
     const auto [place, is_new] = channels_.try_emplace(peer);
     std::unique_ptr<Channel>& channel = place->second;
-    if (is_new) works.emplace_back([this, &channel, peer] { channel = open_channel(rank_, ways_, peer); });
+    if (is_new)
+      works.emplace_back([this, &channel, peer] {
+        const Way way = way_to(rank_, ways_, peer);
+        channel = way.protocol.wants_same_places() && heap_ != nullptr
+                      ? connect_on(*heap_, peer, way.protocol, way.settings)
+                      : way.protocol.connect(rank_, peer, way.settings);
+      });
   }
   if (!works.empty()) rank_.run(works);
 }

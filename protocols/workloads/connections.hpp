@@ -8,6 +8,8 @@
 #include <string>
 
 #include "protocols/core/protocol.hpp"
+#include "protocols/heap/heap_channel.hpp"
+#include "protocols/heap/symmetric_heap.hpp"
 #include "protocols/workloads/concurrent_rank.hpp"
 #include "protocols/workloads/schedule.hpp"
 
@@ -32,13 +34,17 @@ std::set<RankId> peers_of(const Schedule& schedule);
 /// Why this rank cannot reach one of `peers`, which it names; empty: it can. And why both ways do not go together.
 std::string refusal(const Rank& rank, const Ways& ways, const std::set<RankId>& peers);
 
+/// Does any of them want a symmetric heap?
+bool wants_heap(const Ways& ways);
+
 /// One channel to `peer`, who does the same: by the protocol for such pairs.
 std::unique_ptr<Channel> open_channel(Rank& rank, const Ways& ways, RankId peer);
 
 class Connections {
  public:
-  /// `rank` and `ways` outlive it.
-  Connections(ConcurrentRank& rank, const Ways& ways) : rank_(rank), ways_(ways) {}
+  /// `rank`, `ways` and `heap` outlive it. Of ways that want one, messages are on the heap.
+  Connections(ConcurrentRank& rank, const Ways& ways, SymmetricHeap* heap = nullptr)
+      : rank_(rank), ways_(ways), heap_(heap) {}
 
   /// Opens those that are not open, all at once, so that rings and all pairs cannot wait for each other. Each peer does
   /// the same. What a channel's connect() refuses, this does.
@@ -49,6 +55,8 @@ class Connections {
   /// For collectives that the protocol does by itself; once open() had a schedule with one.
   [[nodiscard]] Communicator& together() { return *communicator_; }
   [[nodiscard]] Channel& to(RankId peer) { return *channels_.at(peer); }
+  /// The channel to a peer where it is one on the heap; else null.
+  [[nodiscard]] HeapChannel* on_heap(RankId peer) { return dynamic_cast<HeapChannel*>(channels_.at(peer).get()); }
   /// Is any channel?
   [[nodiscard]] bool connecting() const;
   /// What the channels have counted, added up.
@@ -57,6 +65,7 @@ class Connections {
  private:
   ConcurrentRank& rank_;
   const Ways& ways_;
+  SymmetricHeap* heap_;
   std::map<RankId, std::unique_ptr<Channel>> channels_;
   std::unique_ptr<Communicator> communicator_;
 };

@@ -79,10 +79,17 @@ Buffers::Buffers(Rank& rank, Memory kind, std::uint64_t data, std::uint64_t scra
       data_(rank.allocate(kind, bytes_of(std::max<std::uint64_t>(data, 1)), Locality::near)),
       scratch_(rank.allocate(kind, bytes_of(std::max<std::uint64_t>(scratch, 1)), Locality::near)) {}
 
+Buffers::Buffers(SymmetricHeap& heap, std::uint64_t data, std::uint64_t scratch)
+    : rank_(heap.rank()),
+      on_heap_(true),
+      data_(heap.view(heap.allocate(bytes_of(std::max<std::uint64_t>(data, 1))))),
+      scratch_(heap.view(heap.allocate(bytes_of(std::max<std::uint64_t>(scratch, 1))))) {}
+
 Buffers::~Buffers() {
-  for (const Buffer& buffer : {scratch_, data_}) {
+  if (on_heap_) return;
+  for (const View& view : {scratch_, data_}) {
     try {
-      rank_.release(buffer);
+      rank_.release(view.buffer);
     } catch (const Error&) {
       return;  // an exception is passing that says why it is still in use
     }
@@ -90,11 +97,11 @@ Buffers::~Buffers() {
 }
 
 View Buffers::view(const Slice& slice) const {
-  const Buffer& buffer = slice.where == Where::data ? data_ : scratch_;
-  return {buffer, bytes_of(slice.begin), bytes_of(slice.length)};
+  const View& whole = slice.where == Where::data ? data_ : scratch_;
+  return whole.slice(bytes_of(slice.begin), bytes_of(slice.length));
 }
 
-View Buffers::data(std::uint64_t elements) const { return {data_, Bytes{}, bytes_of(elements)}; }
+View Buffers::data(std::uint64_t elements) const { return data_.slice(Bytes{}, bytes_of(elements)); }
 
 void prepare(MeasuredRank& rank, const Schedule& schedule, const Buffers& buffers) {
   rank.fill(buffers.data(schedule.data), kSentinel);

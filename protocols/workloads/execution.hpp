@@ -14,6 +14,8 @@ namespace twinlink::workloads {
 class Buffers {
  public:
   Buffers(Rank& rank, Memory kind, std::uint64_t data, std::uint64_t scratch);
+  /// The same on a symmetric heap: all ranks say the same numbers. `heap` outlives it.
+  Buffers(SymmetricHeap& heap, std::uint64_t data, std::uint64_t scratch);
   ~Buffers();
   Buffers(const Buffers&) = delete;
   Buffers& operator=(const Buffers&) = delete;
@@ -23,8 +25,9 @@ class Buffers {
 
  private:
   Rank& rank_;
-  Buffer data_{};
-  Buffer scratch_{};
+  bool on_heap_ = false;  ///< whose memory is freed with it
+  View data_{};
+  View scratch_{};
 };
 
 /// Fills the buffers with what the schedule begins with, and sentinels.

@@ -27,6 +27,7 @@ struct WorkloadOptions {
 /// Prints and stores what rank 0 has measured. An UnavailableError where a protocol refuses a pair.
 ExitCode measure_workload(const JobOptions& job_options, WorkloadOptions options) {
   Job job(job_options);
+  job.agree([&] { choose_sum(options.workload); });
   if (options.workload.protocol.empty() && !options.library) {
     const ChosenProtocols chosen = choose_protocols(job, all_others(job.rank()), job_options.timeout);
     options.workload.protocol = chosen.within->name();
@@ -44,6 +45,7 @@ ExitCode measure_workload(const JobOptions& job_options, WorkloadOptions options
       options.workload.stand_in = library.get();
     }
     plan = make_plan(options.workload, kDefaults);
+    if (plan.array) plan.array = share_out(*plan.array, job.rank().ranks(), {});
     plan.room = [&job](RankId) { return job.device_memory(); };
     require_possible(job.rank(), plan);
     if (job.rank().id() != RankId{0}) return;

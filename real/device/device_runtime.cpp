@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <cstring>
 
 namespace twinlink::real {
@@ -18,6 +19,10 @@ std::string to_string(const Uuid& uuid) {
 Answer DeviceRuntime::runs_programs() const {
   return Answer::refused("these devices run no programs of thread blocks");
 }
+
+Answer DeviceRuntime::transforms() const { return Answer::refused("these devices transform no numbers"); }
+
+Event DeviceRuntime::transform(std::byte*, const Transform&, Stream) { throw UnavailableError(transforms().reason); }
 
 Answer DeviceRuntime::runs_libraries() const {
   return Answer::refused("libraries of GPUs do not run on emulated devices: --device cuda");
@@ -44,6 +49,18 @@ Answer DeviceRuntime::cpu_reaches_device() const {
 void DeviceRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine) {
   synchronize(stream);
   std::memmove(to, from, size.count());
+}
+
+void DeviceRuntime::add_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
+  synchronize(stream);
+  for (std::size_t at = 0; at < size.count(); at += sizeof(std::uint64_t)) {
+    std::uint64_t sum = 0;
+    std::uint64_t term = 0;
+    std::memcpy(&sum, to + at, sizeof sum);
+    std::memcpy(&term, from + at, sizeof term);
+    sum += term;
+    std::memcpy(to + at, &sum, sizeof sum);
+  }
 }
 
 }  // namespace twinlink::real

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "protocols/core/rank.hpp"
+#include "protocols/core/transform.hpp"
 #include "protocols/gpu/program.hpp"
 
 namespace twinlink::real {
@@ -114,6 +115,11 @@ class DeviceRuntime {
   virtual Event add(std::byte* to, const std::byte* from, Bytes size, Stream stream) = 0;
   /// Starts a kernel that computes for `duration`, behind all copies of its stream.
   virtual Event compute(Seconds duration, Stream stream) = 0;
+  /// May transform() be called?
+  [[nodiscard]] virtual Answer transforms() const;
+  /// Transforms numbers of the selected device in place, behind all copies of the stream; require_transform() has
+  /// passed. The first one of a kind takes longer: the library makes a plan.
+  virtual Event transform(std::byte* data, const Transform& transform, Stream stream);
   /// May launch() be called?
   [[nodiscard]] virtual Answer runs_programs() const;
   /// Starts a program behind all copies of the stream.
@@ -130,6 +136,8 @@ class DeviceRuntime {
   /// Copies between host memory by the calling CPU, in its turn of the stream, and waits; by Engine::cpu between device
   /// and host memory.
   virtual void copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine);
+  /// Adds up numbers of 64 bits in host memory by the calling CPU, in its turn of the stream, and waits.
+  virtual void add_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream);
   /// Has the copy ended? Never blocks. The event is used up once the answer was yes.
   virtual bool ended(Event event) = 0;
   /// Uses up an event that need not be asked for: one behind it in its stream has ended, and so it has.

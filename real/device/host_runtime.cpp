@@ -138,6 +138,17 @@ Event HostRuntime::compute(Seconds duration, Stream stream) {
   return {++queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
 }
 
+/// The library's plan is made now, as on a GPU.
+Event HostRuntime::transform(std::byte* data, const Transform& transform, Stream stream) {
+  transforms_.prepare(transform);
+  Queue& queue = queue_of(stream);
+  Copy kernel;
+  kernel.to = data;
+  kernel.transform = transform;
+  queue.copies.push_back(kernel);
+  return {++queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
+}
+
 Event HostRuntime::launch(DeviceProgram program, Stream stream) {
   Queue& queue = queue_of(stream);
   Copy kernel;
@@ -191,6 +202,7 @@ void HostRuntime::advance(Queue& queue) {
     Copy& copy = queue.copies.front();
     if (copy.computes && !computed(copy)) return;
     if (copy.program && !copy.program->go_on()) return;
+    if (copy.transform) transforms_.run(*copy.transform, copy.to);
     room -= std::min(room, std::max(move_some(copy, room), kLeastOfSlice));
     if (copy.left > 0) return;
     if (copy.flag.word != nullptr) {

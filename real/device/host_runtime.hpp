@@ -11,6 +11,7 @@
 
 #include "real/device/device_runtime.hpp"
 #include "real/device/host_program.hpp"
+#include "real/device/host_transforms.hpp"
 #include "real/system/shared_memory.hpp"
 
 namespace twinlink::real {
@@ -52,6 +53,8 @@ class HostRuntime final : public DeviceRuntime {
                        Engine engine) override;
   Event add(std::byte* to, const std::byte* from, Bytes size, Stream stream) override;
   Event compute(Seconds duration, Stream stream) override;
+  [[nodiscard]] Answer transforms() const override { return HostTransforms::available(); }
+  Event transform(std::byte* data, const Transform& transform, Stream stream) override;
   [[nodiscard]] Answer runs_programs() const override { return Answer::granted(); }
   Event launch(DeviceProgram program, Stream stream) override;
   void give_up_programs(Stream stream) override;
@@ -78,6 +81,7 @@ class HostRuntime final : public DeviceRuntime {
     std::optional<std::chrono::nanoseconds> computes{};            ///< a kernel instead, which has not begun
     std::optional<std::chrono::steady_clock::time_point> until{};  ///< the same when it has
     std::shared_ptr<HostProgram> program{};                        ///< or a program of thread blocks
+    std::optional<Transform> transform{};                          ///< or a transform of what is at `to`
   };
   struct Queue {
     std::deque<Copy> copies{};
@@ -111,6 +115,7 @@ class HostRuntime final : public DeviceRuntime {
   std::map<const std::byte*, std::size_t> pinned_;  ///< host memory that pin() has page-locked: its size
   std::vector<std::byte> bounce_;  ///< where copies between devices without peer access pass through the host
   std::array<Queue, kStreams> queues_{};
+  HostTransforms transforms_;
 };
 
 }  // namespace twinlink::real

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "platforms/machine/cpu_speed.hpp"
+#include "platforms/topology/transform_time.hpp"
 #include "protocols/core/blocks.hpp"
 
 namespace twinlink::real {
@@ -267,6 +268,39 @@ void PacedRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size
   note_moved(queue);
   count(way, size, due);
   pass_until(due);
+}
+
+/// Two thirds of what it touches are what a copy does.
+void PacedRuntime::add_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
+  const Seconds start = clock_.now();
+  Queue& queue = queue_of(stream);
+  const PacedPath& way = paced_path(from, to, Engine::dma);
+  const Bytes touched{size.count() * 3 / 2};
+  const Seconds due = schedule(queue, {.way = &way, .size = touched}, start + way.copy.cost->overhead.value);
+  queue.last_end = std::max(queue.last_end, due);
+  inner_->add_on_host(to, from, size, stream);
+  note_moved(queue);
+  count(way, touched, due);
+  pass_until(due);
+}
+
+Answer PacedRuntime::transforms() const {
+  const model::GpuType& type = role_.topology.type_of(role_.gpu);
+  if (type.transforms) return inner_->transforms();
+  return Answer::refused("the platform does not say what transforms take on " + type.model);
+}
+
+/// The library's own plan is made before the platform's time begins.
+Event PacedRuntime::transform(std::byte* data, const Transform& transform, Stream stream) {
+  const Event inner = inner_->transform(data, transform, stream);
+  const Seconds start = clock_.now();
+  const End own{.location = {Location::Kind::gpu, role_.gpu}, .memory = Memory::device, .kernel = true, .own = true};
+  const PacedPath& way = paced_path(own, own);
+  return start_copy({.inner = inner,
+                     .way = &way,
+                     .ending = role_.topology.copy_ending(own, way.copy),
+                     .blocks = transform_time(*role_.topology.type_of(role_.gpu).transforms, transform)},
+                    stream, start);
 }
 
 void PacedRuntime::count(const PacedPath& way, Bytes size, Seconds due) const {

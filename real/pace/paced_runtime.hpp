@@ -74,7 +74,10 @@ class PacedRuntime final : public DeviceRuntime {
                        Engine engine) override;
   Event add(std::byte* to, const std::byte* from, Bytes size, Stream stream) override;
   Event compute(Seconds duration, Stream stream) override;
+  [[nodiscard]] Answer transforms() const override;
+  Event transform(std::byte* data, const Transform& transform, Stream stream) override;
   void copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) override;
+  void add_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) override;
   bool ended(Event event) override;
   void forget(Event event) override;
   void synchronize(Stream stream) override;

@@ -74,7 +74,19 @@ Op RealRank::start_add(View to, View from, Stream stream) {
   const Part target = memory_.part(to);
   const Part source = memory_.part(from);
   if (target.allocation->owner || source.allocation->owner) throw UsageError("a GPU adds up its own memory only");
+  if (target.allocation->memory != Memory::device) {
+    runtime_.add_on_host(target.data, source.data, source.length, stream);
+    const Slot slot = start(Kind::copy, source, target);
+    states_[slot].ended = true;
+    return op_of(slot);
+  }
   return track_event(runtime_.add(target.data, source.data, source.length, stream), stream, target, source);
+}
+
+Op RealRank::start_transform(View data, const Transform& transform, Stream stream) {
+  const Part part = memory_.part(data);
+  if (part.allocation->owner) throw UsageError("a GPU transforms its own memory only");
+  return track_event(runtime_.transform(part.data, transform, stream), stream, part, part);
 }
 
 /// A FIFO lies in device memory, or in host memory that both ranks map.

@@ -377,6 +377,24 @@ void RealRank::fill(View view, Payload pattern) {
   }
 }
 
+void RealRank::write(View to, std::span<const std::byte> bytes) {
+  const Part part = memory_.part(to);
+  if (part.length.count() != bytes.size()) throw UsageError("a view is written with as many bytes as it has");
+  if (part.allocation->memory != Memory::device) return static_cast<void>(std::ranges::copy(bytes, part.data));
+  life_.show();
+  runtime_.copy_now(part.data, bytes.data(), part.length);
+}
+
+void RealRank::read(View from, std::span<std::byte> bytes) {
+  const Part part = memory_.part(from);
+  if (part.length.count() != bytes.size()) throw UsageError("a view is read into as many bytes as it has");
+  if (part.allocation->memory != Memory::device) {
+    return static_cast<void>(std::copy_n(part.data, bytes.size(), bytes.begin()));
+  }
+  life_.show();
+  runtime_.copy_now(bytes.data(), part.data, part.length);
+}
+
 Verdict RealRank::check(View view, Payload pattern) {
   const Part part = memory_.part(view);
   const std::uint64_t size = part.length.count();

@@ -71,6 +71,8 @@ class RealRank final : public MeasuredRank {
   Op send_synchronously(RankId peer, Tag tag, View from) override;
   Op compute(Seconds duration, Stream stream) override;
   Op start_add(View to, View from, Stream stream) override;
+  Op start_transform(View data, const Transform& transform, Stream stream) override;
+  [[nodiscard]] Answer transforms() const override { return runtime_.transforms(); }
   Op receive(RankId peer, Tag tag, View to) override;
   Op send_control(RankId peer, Tag tag, const ControlMessage& message) override;
   Op recv_control(RankId peer, Tag tag, ControlMessage& into) override;
@@ -79,6 +81,9 @@ class RealRank final : public MeasuredRank {
 
   void fill(View view, Payload pattern) override;
   Verdict check(View view, Payload pattern) override;
+  [[nodiscard]] bool has_bytes() const override { return true; }
+  void write(View to, std::span<const std::byte> bytes) override;
+  void read(View from, std::span<std::byte> bytes) override;
 
  private:
   enum class Kind {

@@ -69,6 +69,20 @@ TEST(Add, HasItsTurnInTheStream) {
   });
 }
 
+TEST(Add, OfHostMemoryIsDoneWhenItReturns) {
+  on_every_rank([](MeasuredRank& rank) {
+    for (const Memory memory : {Memory::pinned, Memory::pageable}) {
+      const Scratch to(rank, memory, 8008_B);
+      const Scratch from(rank, memory, 8008_B);
+      rank.fill(to.view(), summable(kMine));
+      rank.fill(from.view(), summable(kAdded));
+      add_now(rank, to.view(), from.view());
+      EXPECT_TRUE(rank.check(to.view(), summable(kMine + kAdded)).intact()) << to_string(memory);
+      EXPECT_TRUE(rank.check(from.view(), summable(kAdded)).intact());
+    }
+  });
+}
+
 TEST(Add, WhatItCannotAddIsRefused) {
   on_every_rank([](MeasuredRank& rank) {
     const Scratch device(rank, Memory::device, 64_B);

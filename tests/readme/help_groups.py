@@ -21,6 +21,8 @@ HEADINGS = {
     "Job": "place ranks jobs background",
     "Training step": "layers layer-time bucket",
     "Experts": "experts top skew seed",
+    "Sum": "on",
+    "Arrays": "global element in-place shares kind decomposition parts",
     "Output": "format json csv report timeline trace trace-times links critical-path expect samples out all",
     "Several pairs": "all-pairs pairs",
     "Limits": "max-error max-p95 max-slower force",
@@ -31,6 +33,8 @@ HEADINGS = {
 OF_COMMAND = {
     "sim run": {"Several pairs": "place ranks"},
     "sim explain": {"Message": "protocol size preset chunk depth option layout pack compare"},
+    "sim workload": {"Arrays": "from to pack"},
+    "real workload": {"Arrays": "from to pack"},
     "sim advise": {"Search": "protocol chunk depth option jobs"},
     "sim draw": {"Message": "from to protocol size preset chunk depth option"},
     "sim sensitivity": {"Message": "protocol size preset chunk depth option", "Output": "jobs"},

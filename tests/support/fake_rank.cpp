@@ -211,6 +211,10 @@ void FakeRank::fill(View view, Payload pattern) {
   for (std::byte& byte : bytes(view)) byte = pattern_byte(pattern, index++);
 }
 
+void FakeRank::write(View to, std::span<const std::byte> from) { std::ranges::copy(from, bytes(to).begin()); }
+
+void FakeRank::read(View from, std::span<std::byte> to) { std::ranges::copy(bytes(from), to.begin()); }
+
 Verdict FakeRank::check(View view, Payload pattern) {
   std::uint64_t index = 0;
   for (const std::byte byte : bytes(view)) {

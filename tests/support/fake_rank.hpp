@@ -116,6 +116,9 @@ class FakeRank final : public MeasuredRank {
 
   void fill(View view, Payload pattern) override;
   Verdict check(View view, Payload pattern) override;
+  [[nodiscard]] bool has_bytes() const override { return true; }
+  void write(View to, std::span<const std::byte> from) override;
+  void read(View from, std::span<std::byte> to) override;
 
   /// Buffers that were neither released nor closed.
   [[nodiscard]] std::size_t live_buffers() const { return buffers_.size(); }

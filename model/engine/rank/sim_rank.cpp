@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/engine/rank/copies.hpp"
+#include "platforms/topology/transform_time.hpp"
 #include "protocols/core/blocks.hpp"
 
 namespace twinlink::model {
@@ -231,13 +232,31 @@ Op SimRank::start_copy(View to, View from, std::span<const Block> blocks, Stream
   return run_copy(operation);
 }
 
-/// A copy moves each byte twice through the GPU's memory; this reads two and writes one.
+/// A copy moves each byte twice through the memory; this reads two and writes one.
 Op SimRank::start_add(View to, View from, Stream stream) {
-  const OperationPtr operation = make_copy(to, from, stream, Engine::kernel);
+  const bool on_host = to.buffer.memory != Memory::device;
+  const OperationPtr operation = make_copy(to, from, stream, on_host ? Engine::dma : Engine::kernel);
   if (operation->from.opening || operation->to.opening) throw UsageError("a GPU adds up its own memory only");
   operation->report.verb = "add";
   operation->adds = true;
   operation->size = Bytes{operation->size.count() * 3 / 2};
+  return run_copy(operation);
+}
+
+Answer SimRank::transforms() const {
+  if (world_.topology.type_of(world_.gpu_of(id_)).transforms) return Answer::granted();
+  return Answer::refused("the platform does not say what transforms take: the GPU type of rank " +
+                         std::to_string(id_.value) + " has no 'transforms'");
+}
+
+/// A kernel for as long as its passes take. What memory holds has no numbers, and stays as it is.
+Op SimRank::start_transform(View data, const Transform& transform, Stream stream) {
+  const OperationPtr operation = make_copy(data, data, stream, Engine::kernel);
+  if (operation->from.opening) throw UsageError("a GPU transforms its own memory only");
+  operation->report.verb = "transform";
+  operation->report.size = transform.bytes();
+  operation->size = Bytes{};
+  operation->unhidden = transform_time(*world_.topology.type_of(world_.gpu_of(id_)).transforms, transform);
   return run_copy(operation);
 }
 

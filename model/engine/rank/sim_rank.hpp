@@ -75,6 +75,8 @@ class SimRank final : public MeasuredRank {
   Op compute(Seconds duration, Stream stream) override;
   [[nodiscard]] std::optional<Op> meet() override;
   Op start_add(View to, View from, Stream stream) override;
+  Op start_transform(View data, const Transform& transform, Stream stream) override;
+  [[nodiscard]] Answer transforms() const override;
   Op receive(RankId from, Tag tag, View to) override;
   Op send_control(RankId to, Tag tag, const ControlMessage& message) override;
   Op recv_control(RankId from, Tag tag, ControlMessage& into) override;

@@ -138,6 +138,16 @@ int least_of_all(MeasuredRank& rank, int mine, Patience patience) {
   return mine;
 }
 
+/// The upper half of the bits first; then the lower one of those who have the most of it.
+std::uint64_t most_of_all(MeasuredRank& rank, std::uint64_t mine, Patience patience) {
+  constexpr unsigned kHalf = 30;
+  const auto upper = static_cast<int>(mine >> kHalf);
+  const int most_upper = -least_of_all(rank, -upper, patience);
+  const int lower = upper == most_upper ? static_cast<int>(mine & ((std::uint64_t{1} << kHalf) - 1)) : 0;
+  const int most_lower = -least_of_all(rank, -lower, patience);
+  return static_cast<std::uint64_t>(most_upper) << kHalf | static_cast<std::uint64_t>(most_lower);
+}
+
 void meet_in(MeasuredRank& rank, std::span<const RankId> group, Patience patience) {
   agree_in(rank, group, 0, patience);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,6 +35,9 @@ void meet_all(MeasuredRank& rank, Patience patience);
 
 /// The least of the numbers of all ranks of the job, on each of them, who have all come here.
 int least_of_all(MeasuredRank& rank, int mine, Patience patience);
+
+/// The most of the numbers of all ranks of the job, on each of them. Below 2^60.
+std::uint64_t most_of_all(MeasuredRank& rank, std::uint64_t mine, Patience patience);
 
 /// As synchronize(), for the ranks of a group. Every rank of it makes the same call.
 void meet_in(MeasuredRank& rank, std::span<const RankId> group, Patience patience);

@@ -148,6 +148,10 @@ void require_playable(const Rank& rank, const WorkloadPlan& plan) {
     throw InputError(fmt::format("{}:{}: error: there are {} ranks, and in this job {}", job.trace().file,
                                  job.trace().line, job.ranks(), rank.ranks()));
   }
+  if (workloads::wants_heap(plan.ways)) {
+    throw UsageError(fmt::format("{} has its messages on a symmetric heap, and a trace says no places there",
+                                 plan.ways.within->name()));
+  }
   const std::string refused = workloads::refusal(rank, plan.ways, job.of(rank.id().value).peers());
   if (!refused.empty()) throw UsageError(refused);
   const int self = rank.id().value;

@@ -14,6 +14,7 @@
 #include "protocols/bench/measure/check_error.hpp"
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/workload/job_heap.hpp"
 #include "protocols/bench/workload/message_costs.hpp"
 #include "protocols/bench/workload/times.hpp"
 #include "protocols/workloads/execution.hpp"
@@ -101,6 +102,7 @@ void require_graph(const WorkloadPlan& plan, const Algorithm& algorithm) {
 
 /// What is added up is on GPUs.
 void require_device(const WorkloadPlan& plan, const Algorithm& algorithm, const Schedule& schedule) {
+  if (plan.sums_on_host) return;
   const auto adds = [](const workloads::Step& step) {
     return std::ranges::any_of(step.locals, [](const auto& l) { return l.kind == workloads::Local::Kind::add; });
   };
@@ -186,9 +188,18 @@ class WorkloadRun {
     for (const Candidate& candidate : candidates) connections_->open(candidate.schedule);
   }
   void open(std::uint64_t data, std::uint64_t scratch) {
-    plan_.require_room(rank_, bytes_of(data + scratch), plan_.name());
-    buffers_.emplace(rank_, plan_.ways.within->message_memory(), data, scratch);
-    connections_.emplace(rank_, plan_.ways);
+    if (workloads::wants_heap(plan_.ways)) {
+      data = most_of_all(rank_, std::max<std::uint64_t>(data, 1), patience_);
+      scratch = most_of_all(rank_, std::max<std::uint64_t>(scratch, 1), patience_);
+      make_heap(heap_, rank_, plan_, bytes_of(data + scratch), 2);
+      buffers_.emplace(*heap_, data, scratch);
+    } else {
+      plan_.require_room(rank_, bytes_of(data + scratch), plan_.name());
+      buffers_.emplace(rank_, plan_.ways.within->message_memory(), data, scratch);
+    }
+    if (plan_.sums_on_host)
+      on_gpu_ = rank_.allocate(Memory::device, bytes_of(std::max<std::uint64_t>(data, 1)), Locality::near);
+    connections_.emplace(rank_, plan_.ways, heap_ ? &*heap_ : nullptr);
     warm_up_.emplace(
         ready_, [this] { return connections_->connecting(); },
         [this](int mine) { return least_of_all(rank_, mine, patience_); });
@@ -198,6 +209,9 @@ class WorkloadRun {
     connections_.reset();
     meet_all(rank_, patience_);
     buffers_.reset();
+    if (plan_.sums_on_host) rank_.release(on_gpu_);
+    if (heap_) heap_->close();
+    heap_.reset();
   }
 
   /// Rank 0's number, on all ranks. Not negative.
@@ -231,6 +245,7 @@ class WorkloadRun {
     const Extent extent = Extent::unpacked(told_by_first(self_ == 0 ? this->extent().packed() : 0));
     const std::uint64_t most = extent.sizes(shape_.ranks).back();
     open(most, most);
+    learning_ = true;
     costs_ = learn_costs(
         shape_, self_, extent,
         [this](const Schedule& schedule) {
@@ -242,6 +257,7 @@ class WorkloadRun {
         [this](const Schedule& schedule) {
           return least_of_all(rank_, refused(plan_, rank_, schedule).empty() ? 1 : 0, patience_) == 1;
         });
+    learning_ = false;
     close();
   }
 
@@ -314,8 +330,18 @@ class WorkloadRun {
     return best;
   }
 
+  /// Results of GPUs that are summed on the host come there first.
+  Outcome copy_to_host(const Schedule& schedule) {
+    if (!plan_.sums_on_host || learning_) return {};
+    const View to = buffers_->data(schedule.data);
+    rank_.step("copy to the host");
+    const Op copy = rank_.copy(to, {on_gpu_, Bytes{}, to.length}, Stream{0}, Engine::dma);
+    return {wait(rank_, copy, rank_.now() + plan_.timeout), "step 'copy to the host'"};
+  }
+
   void run_once(const Schedule& schedule, std::string_view name, Bytes size) {
-    const Outcome outcome = workloads::run_once(rank_, schedule, *connections_, *buffers_, plan_.timeout);
+    Outcome outcome = copy_to_host(schedule);
+    if (outcome.ok()) outcome = workloads::run_once(rank_, schedule, *connections_, *buffers_, plan_.timeout);
     if (outcome.ok()) return;
     throw CheckError(fmt::format("rank {}: {} ({}) of {}: {}: {}", self_, plan_.workload->name, name, format_size(size),
                                  to_string(outcome.status), outcome.reason));
@@ -333,6 +359,12 @@ class WorkloadRun {
 
   void verify(const Schedule& schedule, std::string_view name, Bytes size) {
     prepare(rank_, schedule, *buffers_);
+    if (plan_.sums_on_host) {
+      for (const workloads::Mark& mark : schedule.before) {
+        rank_.fill({on_gpu_, bytes_of(mark.slice.begin), bytes_of(mark.slice.length)}, summable(mark.value));
+      }
+      rank_.fill(buffers_->data(schedule.data), kSentinel);
+    }
     meet_all(rank_, patience_);
     run_once(schedule, name, size);
     const auto fault = fault_in(rank_, schedule, *buffers_);
@@ -414,7 +446,10 @@ class WorkloadRun {
   Shape shape_;
   int self_;
   Patience patience_;
+  std::optional<SymmetricHeap> heap_;
   std::optional<workloads::Buffers> buffers_;
+  Buffer on_gpu_{};        ///< what is summed on the host
+  bool learning_ = false;  ///< what messages cost, without the copies of such
   std::optional<workloads::Connections> connections_;
   std::optional<WarmUp> warm_up_;  ///< of the connections
   StepCosts costs_{};

@@ -20,6 +20,8 @@
 
 namespace twinlink::bench {
 
+struct ArrayJob;
+
 /// What one rank did of a recorded job: medians over the iterations.
 struct RankPart {
   double ended_us = 0;   ///< its last task
@@ -41,6 +43,19 @@ struct TrainingPart {
   [[nodiscard]] double lost_us(double step_us) const { return std::max(0.0, step_us - compute_us - communication_us); }
 };
 
+/// Where the time of a reshape or a transform of an array goes, in us: medians of the rank that took longest for each.
+struct ArrayPart {
+  double transforms_us = 0;
+  double packing_us = 0;  ///< and unpacking
+  double exchange_us = 0;
+  double gflops = 0;  ///< 5 N log2(N) by the time; 0: nothing is computed
+
+  /// What is done beside something else.
+  [[nodiscard]] double hidden_us(double all_us) const {
+    return std::max(0.0, transforms_us + packing_us + exchange_us - all_us);
+  }
+};
+
 struct WorkloadPoint {
   Bytes size{};  ///< as nccl-tests count it: of the whole buffer, or of one message of a pattern; of a trace all bytes
   std::string algorithm{};
@@ -55,6 +70,7 @@ struct WorkloadPoint {
   bool verified = false;
   std::vector<RankPart> ranks{};  ///< of a trace
   std::optional<TrainingPart> training{};
+  std::optional<ArrayPart> array{};
 };
 
 struct WorkloadSeries {
@@ -84,8 +100,13 @@ struct Company {
 
 struct WorkloadPlan {
   const workloads::Workload* workload = nullptr;
+  std::string title{};  ///< what the user calls it; empty: the workload's name
+  /// What is added up begins on GPUs, is copied to the host's memory first, and added up by CPUs there.
+  bool sums_on_host = false;
   /// Instead of a workload: a recorded job, which says itself who sends what.
   std::shared_ptr<const workloads::goal::Job> trace{};
+  /// Or work on an array, once it was shared_out().
+  std::shared_ptr<const ArrayJob> array{};
   /// The training step of the workload of that name, whose size is that of all gradients.
   std::optional<workloads::TrainingStep> training{};
   /// Of the workloads that go to them.

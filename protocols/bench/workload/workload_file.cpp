@@ -38,6 +38,13 @@ nlohmann::json to_json(const WorkloadPoint& p, Provenance provenance) {
     point["hidden_us"] = p.training->hidden_us(p.time_us.median);
     point["buckets"] = p.training->buckets;
   }
+  if (p.array) {
+    point["packing_us"] = p.array->packing_us;
+    point["exchange_us"] = p.array->exchange_us;
+    point["hidden_us"] = p.array->hidden_us(p.time_us.median);
+    if (p.array->gflops > 0) point["transforms_us"] = p.array->transforms_us;
+    if (p.array->gflops > 0) point["gflops"] = p.array->gflops;
+  }
   for (const RankPart& part : p.ranks) {
     point["ranks"].push_back({{"ended_us", part.ended_us},
                               {"waited_us", part.waited_us},
@@ -65,6 +72,15 @@ TrainingPart read_training(Members& members) {
           .buckets = members.count("buckets")};
 }
 
+ArrayPart read_array(Members& members) {
+  static_cast<void>(members.number("hidden_us"));  // follows from the others
+  ArrayPart part{.packing_us = members.number("packing_us"), .exchange_us = members.number("exchange_us")};
+  if (!members.has("gflops")) return part;
+  part.transforms_us = members.number("transforms_us");
+  part.gflops = members.number("gflops");
+  return part;
+}
+
 std::map<std::string, std::uint64_t> read_counters(Members& members) {
   std::map<std::string, std::uint64_t> counters;
   Members values = members.members("counters");
@@ -88,6 +104,7 @@ WorkloadPoint read_point(Members members, Provenance provenance, WorkloadFile& f
       .bus_MBps = members.number("bus_MBps"),
       .verified = members.flag("verified")};
   if (members.has("compute_us")) point.training = read_training(members);
+  if (members.has("packing_us")) point.array = read_array(members);
   if (members.has("ranks")) {
     for (const nlohmann::json& part : members.array("ranks")) {
       point.ranks.push_back(

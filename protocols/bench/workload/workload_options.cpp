@@ -17,17 +17,23 @@
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/json_statistics.hpp"
 #include "protocols/bench/results/output_files.hpp"
+#include "protocols/bench/workload/array_options.hpp"
 #include "protocols/bench/workload/measure_trace.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink::bench {
 namespace {
 
+/// Of all GPUs' results on rank 0: a reduction, on the GPUs or on the host.
+constexpr const char* kSum = "sum";
+constexpr const char* kOnCpu = "cpu";
+constexpr const char* kOnGpu = "gpu";
+
 std::string names_of_workloads() {
   std::string names;
   for (const auto& workload : workloads::all_workloads())
     names += (names.empty() ? "" : ", ") + std::string(workload.name);
-  return names;
+  return names + ", sum, reshape, fft";
 }
 
 Settings settings_of(const Protocol& protocol, const SettingsOptions& options, Seconds timeout) {
@@ -87,12 +93,27 @@ void require_few_buckets(Bytes gradients, Bytes bucket) {
 void choose(WorkloadPlan& plan, const WorkloadOptions& options) {
   choose_training(plan, options);
   choose_experts(plan, options);
+  if (is_array_job(options.workload)) {
+    if (!options.algorithm.empty()) throw UsageError("--algorithm: " + options.workload + " has none; --pack chooses");
+    if (!has_default_sizes(options)) throw UsageError("-b, -e, -f: --global is the size of " + options.workload);
+    plan.array = make_array_job(options.workload, options.array);
+    return;
+  }
+  if (options.workload == kSum) {
+    plan.title = kSum;
+    plan.sums_on_host = options.on == kOnCpu;
+  } else if (!options.on.empty()) {
+    throw UsageError("--on: only of sum");
+  }
+  if (options.array.any()) {
+    throw UsageError("--global and the other options of arrays: only of reshape and fft");
+  }
   if (is_trace(options.workload)) {
     require_no_choice(options);
     plan.trace = read_job(options.workload);
     return;
   }
-  plan.workload = &workloads::find_workload(options.workload);
+  plan.workload = &workloads::find_workload(options.workload == kSum ? "reduce" : options.workload);
   if (options.algorithm == "all") {
     for (const auto& algorithm : plan.workload->algorithms) plan.algorithms.push_back(&algorithm);
   } else if (!options.algorithm.empty()) {
@@ -213,10 +234,30 @@ void add_workload_options(CLI::App& app, WorkloadOptions& options) {
   add_size_options(app, options.sweep);
   add_training_options(app, options);
   add_expert_options(app, options);
+  {
+    const OptionGroup group(app, "Sum");
+    app.add_option(
+           "--on", options.on,
+           "Where the results of all GPUs are summed, for rank 0: on the host, to which they are copied first, or "
+           "on the GPUs")
+        ->type_name("cpu|gpu");
+  }
+  add_array_options(app, options.array);
   add_round_options(app, options);
   const OptionGroup group(app, "Output");
   app.add_option("--json", options.json, "Also write the result to this file")->type_name("FILE");
   app.add_option("--csv", options.csv, "Also write a row for each size to this file")->type_name("FILE");
+}
+
+void choose_sum(WorkloadOptions& options) {
+  if (options.workload != kSum) return;
+  const bool on_cpu = options.on == kOnCpu;
+  if (!on_cpu && options.on != kOnGpu) throw UsageError("sum needs --on cpu or --on gpu");
+  if (options.protocol.empty()) options.protocol = on_cpu ? "host" : "cuda-aware";
+  const bool others = !options.between.empty() || !options.between_domains.empty();
+  if (on_cpu && (options.protocol != "host" || others)) {
+    throw UsageError("sum --on cpu: what is on the host goes by the protocol host");
+  }
 }
 
 WorkloadPlan make_plan(const WorkloadOptions& options, const PlanDefaults& defaults) {
@@ -239,7 +280,7 @@ WorkloadPlan make_plan(const WorkloadOptions& options, const PlanDefaults& defau
     plan.ways.settings_between_domains =
         settings_of(*plan.ways.between_domains, options.settings_between_domains, plan.timeout);
   }
-  if (plan.trace) return plan;
+  if (plan.trace || plan.array) return plan;
   plan.sizes = size_sweep(options.sweep.begin, options.sweep.end, options.sweep.factor);
   // More would not fit into any GPU of today, and its elements into no buffer of a test.
   constexpr Bytes kMost{std::uint64_t{1} << 40U};
@@ -294,6 +335,15 @@ std::string off_prediction(const WorkloadPoint& p) {
   return fmt::format("{:.0f} % {} than predicted", std::abs(off) * 100, off > 0 ? "longer" : "shorter");
 }
 
+void print_array(const ArrayPart& part, double all_us, std::ostream& out) {
+  out << "#  ";
+  if (part.gflops > 0) out << fmt::format(" transforms {:.2f} us,", part.transforms_us);
+  out << fmt::format(" packing {:.2f} us, exchange {:.2f} us: {:.2f} us hidden", part.packing_us, part.exchange_us,
+                     part.hidden_us(all_us));
+  if (part.gflops > 0) out << fmt::format("; {:.2f} GFLOP/s", part.gflops);
+  out << '\n';
+}
+
 void print_row(const WorkloadPoint& p, std::ostream& out) {
   std::string remarks = off_prediction(p);
   const std::string predicted = p.predicted_us > 0 ? fmt::format("{:.2f}", p.predicted_us) : "-";
@@ -312,6 +362,7 @@ void print_row(const WorkloadPoint& p, std::ostream& out) {
       out << fmt::format("#   {:.2f} us longer than one after the other: they hold each other up\n", lost);
     }
   }
+  if (p.array) print_array(*p.array, p.time_us.median, out);
   out << std::flush;
 }
 
@@ -337,6 +388,11 @@ void print_workloads(std::ostream& out) {
       out << fmt::format("  {:<17} {}; {}\n", algorithm.name, algorithm.description, algorithm.closed_form);
     }
   }
+  out << fmt::format("{:<15} {}\n", "sum", "the sum of all GPUs' results on rank 0, --on cpu or --on gpu: as reduce")
+      << fmt::format("{:<15} {}\n", "reshape",
+                     "an array from one distribution over the ranks to another: --global, --from, --to")
+      << fmt::format("{:<15} {}\n", "fft",
+                     "a Fourier transform of an array that is shared out: --global, --kind, --decomposition");
   out << fmt::format("{:<15} {}\n  {:<17} {}\n", "FILE.goal",
                      "a recorded job, as LogGOPSim, Schedgen and ATLAHS write it", "trace",
                      "what each rank sends, receives and computes; its longest chain where nothing is shared");

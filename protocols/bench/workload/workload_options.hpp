@@ -7,6 +7,7 @@
 #include <string>
 
 #include "protocols/bench/cli/options.hpp"
+#include "protocols/bench/workload/array_job.hpp"
 #include "protocols/bench/workload/measure_workload.hpp"
 #include "protocols/bench/workload/workload_file.hpp"
 
@@ -31,6 +32,8 @@ struct WorkloadOptions {
   std::optional<int> top{};
   std::optional<double> skew{};
   std::optional<int> seed{};
+  std::string on{};  ///< of a sum: "cpu" or "gpu"
+  ArrayOptions array{};
   SettingsOptions settings{};
   SettingsOptions settings_between{};          ///< of the protocol between nodes
   SettingsOptions settings_between_domains{};  ///< and of that between domains
@@ -50,6 +53,10 @@ void add_workload_options(CLI::App& app, WorkloadOptions& options);
 /// its limit is far beyond what messages take; what never comes ends there, for ranks that wait look around meanwhile.
 inline constexpr Seconds kMeasuredTimeout{30};
 inline constexpr Seconds kSimulatedTimeout{10'000};
+
+/// The protocol of a sum where nobody names one: before a program chooses by itself. A UsageError for a sum that does
+/// not say where, and for another one on the host.
+void choose_sum(WorkloadOptions& options);
 
 /// What a plan has where the options do not say it.
 struct PlanDefaults {

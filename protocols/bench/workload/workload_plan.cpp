@@ -6,6 +6,7 @@
 #include <string>
 
 #include "protocols/bench/results/settings_text.hpp"
+#include "protocols/bench/workload/array_job.hpp"
 #include "protocols/bench/workload/measure_workload.hpp"
 #include "protocols/workloads/goal/job.hpp"
 
@@ -33,7 +34,11 @@ std::string WorkloadSeries::protocols() const {
   return text;
 }
 
-std::string WorkloadPlan::name() const { return trace ? trace->trace().file : std::string(workload->name); }
+std::string WorkloadPlan::name() const {
+  if (array) return array->name;
+  if (!title.empty()) return title;
+  return trace ? trace->trace().file : std::string(workload->name);
+}
 
 void WorkloadPlan::require_room(const Rank& rank, Bytes needed, const std::string& what) const {
   if (!room || ways.within->message_memory() != Memory::device) return;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "real/device/cuda/cuda_driver.hpp"
+#include "real/device/cuda/cuda_transforms.hpp"
 #include "real/device/cuda/mapped_memory.hpp"
 #include "real/device/cuda/resident_kernel.hpp"
 #include "real/device/device_runtime.hpp"
@@ -49,6 +50,8 @@ class CudaRuntime final : public DeviceRuntime {
                        Engine engine) override;
   Event add(std::byte* to, const std::byte* from, Bytes size, Stream stream) override;
   Event compute(Seconds duration, Stream stream) override;
+  [[nodiscard]] Answer transforms() const override { return CudaTransforms::available(); }
+  Event transform(std::byte* data, const Transform& transform, Stream stream) override;
   [[nodiscard]] Answer runs_programs() const override { return Answer::granted(); }
   Event launch(DeviceProgram program, Stream stream) override;
   [[nodiscard]] Answer runs_libraries() const override { return Answer::granted(); }
@@ -132,6 +135,7 @@ class CudaRuntime final : public DeviceRuntime {
   std::array<std::uint64_t, kStreams> programs_{};
   std::vector<ProgramGraph> graphs_;
   KernelCounts counts_;
+  std::optional<CudaTransforms> transforms_;    ///< once one was asked for
   std::array<std::size_t, kStreams> marked_{};  ///< by stream: events that nobody has found ended
   struct Mark {
     cudaEvent_t event = nullptr;
