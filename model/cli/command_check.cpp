@@ -51,6 +51,8 @@ ExitCode check(const CheckOptions& options) {
       if (platform.fabric && platform.fabric->shape != FabricShape::one_switch) {
         std::cout << fmt::format("    fabric: {}\n",
                                  describe(*platform.fabric, platform.nodes(), platform.most_nics()));
+        const FabricParts parts = parts_of(*platform.fabric, platform.nodes(), platform.most_nics());
+        std::cout << fmt::format("    to buy: {} ports of switches, {} cables\n", parts.ports, parts.cables);
       }
       const std::vector<std::string> warnings = wiring_warnings(platform);
       std::cout << std::flush;

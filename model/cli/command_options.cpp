@@ -145,7 +145,22 @@ void note_idle_faults(const Platform& platform, std::span<const Place> places) {
   }
 }
 
+void add_fabric(std::vector<SizeTime>& times, const Platform& platform) {
+  if (!platform.fabric) return;
+  const FabricParts parts = parts_of(*platform.fabric, platform.nodes(), platform.most_nics());
+  for (SizeTime& time : times) {
+    time.ports = static_cast<std::uint64_t>(parts.ports);
+    time.cables = static_cast<std::uint64_t>(parts.cables);
+  }
+}
+
 void note_estimates(const PlatformOptions& options) {
+  for (const std::string& text : options.faults.failed) {
+    if (!is_cable(text)) continue;
+    std::cerr << "twinlink-sim: note: --fail " << text
+              << ": d-mod-k and s-mod-k take the next link that is left, ecmp draws among those that are left, and "
+                 "adaptive routing spreads over them\n";
+  }
   for (const std::string& text : options.overrides) {
     if (!text.starts_with("mpi.network.eager_limit=") && !text.starts_with("mpi.intra_node.eager_limit=")) continue;
     std::cerr << "twinlink-sim: note: --set " << text

@@ -97,16 +97,25 @@ class Bases {
 void require_options(const Study& study, const CLI::App& app, const fs::path& file) {
   const CLI::App* const command = app.get_subcommand(study.command);
   Diagnostics diagnostics;
-  for (const auto* options : {&study.options, &study.axes}) {
-    for (const StudyOption& option : *options) {
+  const auto require = [&](const std::vector<StudyOption>& options) {
+    for (const StudyOption& option : options) {
       const bool is_there =
           option.flag().empty() ? study.command == "workload" : command->get_option_no_throw(option.flag()) != nullptr;
-      if (is_there) continue;
+      if (is_there || !option.meanings.empty()) continue;
       diagnostics.error(option.position, fmt::format("'{}' is no option of '{}'", option.name, study.command));
     }
+  };
+  for (const auto* options : {&study.options, &study.axes}) {
+    require(*options);
+    for (const StudyOption& option : *options) std::ranges::for_each(option.meanings, require);
   }
-  const auto has_platform = [](const std::vector<StudyOption>& options) {
+  const auto names_platform = [](const std::vector<StudyOption>& options) {
     return std::ranges::find(options, "platform", &StudyOption::name) != options.end();
+  };
+  const auto has_platform = [&](const std::vector<StudyOption>& options) {
+    return names_platform(options) || std::ranges::any_of(options, [&](const StudyOption& option) {
+             return !option.meanings.empty() && std::ranges::all_of(option.meanings, names_platform);
+           });
   };
   if (!has_platform(study.options) && !has_platform(study.axes)) {
     diagnostics.error({std::make_shared<const std::string>(file.string())}, "no 'platform' among options and axes");
@@ -345,7 +354,10 @@ void add_study_command(Program& program) {
       "  samples: 20                   # so many draws of them at each point, by\n"
       "  seed: 1\n"
       "Any option of the command is an axis. 'set PATH' and 'option NAME' are one --set or --option,\n"
-      "'workload' is its argument. Instead of axes, 'points' is a list of maps of options.\n\n"
+      "'workload' is its argument. An axis of any name has names that stand for options, where these\n"
+      "are maps: axes: {design: {rails: {set fabric.shape: rails}, ...}}. Axes are choices\n"
+      "(protocols, chunk, depth, algorithm, place, 'set fabric.', design) or else what is asked.\n"
+      "Instead of axes, 'points' is a list of maps of options.\n\n"
       "Under mpirun, srun or in a job array of Slurm each process takes its share into a database\n"
       "of its own in --out, and 'study merge' joins them.");
   auto* merging = command->add_subcommand("merge", "Join the databases of several processes");

@@ -262,7 +262,11 @@ ExitCode run(Options options, const Program& program) {
       },
       simulation, &file.environment);
   deliver(file, options.workload, std::cout);
-  if (program.on_times) program.on_times(times_of(file.series, chooses));
+  if (program.on_times) {
+    std::vector<SizeTime> times = times_of(file.series, chooses);
+    add_fabric(times, platform);
+    program.on_times(std::move(times));
+  }
   if (page) {
     const std::vector<report::Attachment> data{{"workload.json", bench::to_text(to_json(file), 2)}};
     bench::write_file(options.report, to_html(workload_page(file, platform, std::move(why)), data));

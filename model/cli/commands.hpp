@@ -78,6 +78,8 @@ Platform read_platform(const PlatformOptions& options, const Protocol& protocol,
 /// Says on standard error which faults no way of ranks at `places` would cross, where the job itself is not simulated
 /// as simulate_to() does it.
 void note_idle_faults(const Platform& platform, std::span<const Place> places);
+/// What the platform's fabric costs stands with the times of a study's point.
+void add_fabric(std::vector<SizeTime>& times, const Platform& platform);
 /// Says on standard error which of the --set numbers make times an estimate.
 void note_estimates(const PlatformOptions& options);
 

@@ -45,7 +45,9 @@ class FaultWatch {
       why.emplace(text, reason);
     };
     for (const SlowedPart& slowed : platform_.slowed_parts) {
-      note(slowed.text, carried_more(slowed.part, 0), "nothing has crossed it");
+      const bool crossed =
+          is_cable(slowed.part) ? may_cross_cable(platform_, slowed.part, places) : carried_more(slowed.part, 0);
+      note(slowed.text, crossed, "nothing has crossed it");
     }
     for (const LaterFault& fault : platform_.later_faults) {
       const auto found = before_.find(&fault);

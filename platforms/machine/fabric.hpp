@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -65,6 +66,23 @@ struct TreePorts {
   int core_down = 0;  ///< of a switch of the third level: one to each pod
 };
 
+/// A cable between two switches, or all that join two groups, which has a share of its rate left.
+struct CableFault {
+  enum class Cable {
+    leaf,      ///< link up `b` of leaf `a`, to a switch of the second level
+    pod,       ///< link up `b` of switch `a` of the second level, counted through all pods
+    routers,   ///< of a dragonfly, between routers `a` < `b` of a group
+    groups,    ///< all between groups `a` < `b`
+    one_cable  ///< one of these
+  };
+  Cable cable = Cable::leaf;
+  int a = 0;
+  int b = 0;
+  double share = 0;  ///< 0: it is gone
+
+  friend bool operator==(const CableFault&, const CableFault&) = default;
+};
+
 struct Fabric {
   Sourced<Rate> link{};                        ///< of one adapter, each way
   std::optional<Sourced<Rate>> switch_link{};  ///< of one link between switches, each way; none: `link`
@@ -79,6 +97,7 @@ struct Fabric {
   std::vector<Oversubscription> oversubscription{};  ///< of a tree's leaves, and of its second level; none: 1:1
   int radix = 0;                                     ///< ports of each switch; 0: as many as are needed
   int seed = 1;                                      ///< of the hash of ECMP
+  std::vector<CableFault> faults{};                  ///< no two of one cable
 
   [[nodiscard]] bool is_tree() const { return shape == FabricShape::fat_tree || shape == FabricShape::rails; }
   /// How many nodes have a place. Nothing: any number.
@@ -87,6 +106,14 @@ struct Fabric {
   [[nodiscard]] std::string wrong_size() const;
   /// What is wrong with the ports of the switches, where nodes have `nics` adapters; empty: nothing.
   [[nodiscard]] std::string wrong_ports(int nics) const;
+  /// The cables that a user names: "leaf3-up2", "pod-switch3-up1", "pod-switch3" for all of a switch of the second
+  /// level, "router3-router5", "group0-group2" for all between two groups, "group0-group2-cable" for one of them. Each
+  /// with this share left. A UsageError for what the fabric does not have; without what it says of the option.
+  [[nodiscard]] std::vector<CableFault> cables(std::string_view name, double share, int nics) const;
+  /// Takes a fault in; of one cable the least share stands, and cables of two groups add up.
+  void add_fault(const CableFault& fault);
+  /// Which switches or groups no way joins any more; empty: none.
+  [[nodiscard]] std::string cut_off(int nics) const;
   /// The ports of a tree, which must not be wrong.
   [[nodiscard]] TreePorts ports(int nics) const;
   [[nodiscard]] Rate switch_rate() const { return switch_link.value_or(link).value; }
@@ -95,6 +122,13 @@ struct Fabric {
   /// level decides, each link as good as it can be loaded. Of rails that nothing joins: within the rails.
   [[nodiscard]] double bisection(std::int64_t nodes, int nics) const;
 };
+
+/// What has to be bought of a fabric, as many leaves or groups as the nodes fill.
+struct FabricParts {
+  std::int64_t ports = 0;   ///< of switches that a cable ends at
+  std::int64_t cables = 0;  ///< of adapters, and between switches
+};
+FabricParts parts_of(const Fabric& fabric, std::int64_t nodes, int nics);
 
 /// For people: "rails: 32 leaves of 32 ports down and 32 up, 1024 cables between switches; bisection 100 %"; of `nodes`
 /// nodes with `nics` adapters each.
@@ -116,8 +150,15 @@ struct FabricWay {
   int switches = 1;         ///< that are passed
 };
 
-/// The way from one port to another, of another node. Of rails that nothing joins both are of one rail.
+/// The way from one port to another, of another node. Of rails that nothing joins both are of one rail. Where a cable
+/// is gone, the next one that is left at both ends; hashes draw among those that are left, and adaptive routing spreads
+/// over them. Of a dragonfly the minimal one, or over a third group where nothing joins the two any more.
 FabricWay fabric_way(const Fabric& fabric, const FabricPort& from, const FabricPort& to);
+/// Ways over each third group, for adaptive routing where the minimal way is full: of a dragonfly, between groups.
+/// Empty otherwise.
+std::vector<FabricWay> fabric_detours(const Fabric& fabric, const FabricPort& from, const FabricPort& to);
+/// Cables up that are left of the leaves that have lost some: 7.5 of 8 where one has half of its rate.
+std::map<int, double> shares_of_leaves(const Fabric& fabric, const TreePorts& ports);
 /// Name of a Hop's link: its kind, and the numbers that tell those of a kind apart: "leaf 3 up 0", "group 0 to 2".
 std::string fabric_link_name(std::uint64_t link);
 

@@ -23,6 +23,7 @@ void each_field(Either<Passing> auto& passing, const auto& visit) {
 
 void each_field(Either<HostMemory> auto& memory, const auto& visit) {
   visit("copy_rate", memory.copy_rate);
+  visit("speed", memory.speed);
   visit("bandwidth", memory.bandwidth);
   visit("cache", memory.cache);
   each_field(memory.passing, visit);

@@ -186,12 +186,37 @@ Platform without(const std::filesystem::path& named, std::span<const std::string
   return platform;
 }
 
-}  // namespace
+constexpr std::string_view kOfFabric = "fabric/";
 
-Platform read_platform(const std::filesystem::path& named, std::span<const std::string> overrides,
-                       const Faults& faults) {
-  // First as it is: what is wrong with the file itself is not the faults' doing.
-  Platform platform = read_platform(named, overrides);
+/// Takes the faults of the fabric's cables out of `faults`, and puts them into `fabric`. What users have said of them.
+std::vector<std::string> take_cables(std::string_view option, std::vector<std::string>& faults, Platform& platform) {
+  std::vector<std::string> taken;
+  for (const std::string& fault : faults) {
+    if (!fault.starts_with(kOfFabric)) continue;
+    const std::string text = fault.substr(kOfFabric.size());
+    if (text.find('@') != std::string::npos) {
+      refuse_fault(option, fault, "a cable of the fabric is so from the start on: it takes no @TIME");
+    }
+    if (!platform.fabric) refuse_fault(option, fault, "the platform has no fabric");
+    try {
+      const Degraded how = option == "--degrade" ? parse_degraded(text) : Degraded{.part = text, .share = 0};
+      for (const CableFault& cable : platform.fabric->cables(how.part, how.share, platform.most_nics())) {
+        platform.fabric->add_fault(cable);
+      }
+    } catch (const UsageError& error) {
+      refuse_fault(option, fault, error.what());
+    }
+    const std::string cut = platform.fabric->cut_off(platform.most_nics());
+    if (!cut.empty()) refuse_fault(option, fault, fmt::format("no way is left between {}", cut));
+    taken.push_back(fault);
+  }
+  std::erase_if(faults, [](const std::string& fault) { return fault.starts_with(kOfFabric); });
+  return taken;
+}
+
+/// As the rest of the platform is without them.
+Platform with_faults_of_nodes(const std::filesystem::path& named, std::span<const std::string> overrides,
+                              const Faults& faults, Platform platform) {
   if (faults.none()) return platform;
   const Platform alike = platform;
   OddNodes odd(alike);
@@ -210,6 +235,23 @@ Platform read_platform(const std::filesystem::path& named, std::span<const std::
     }
     platform.slowed_parts.push_back({how.part, text});
   }
+  return platform;
+}
+
+}  // namespace
+
+Platform read_platform(const std::filesystem::path& named, std::span<const std::string> overrides,
+                       const Faults& faults) {
+  // First as it is: what is wrong with the file itself is not the faults' doing.
+  Platform platform = read_platform(named, overrides);
+  Faults of_nodes = faults;
+  Platform with_cables = platform;
+  const std::vector<std::string> failed = take_cables("--fail", of_nodes.failed, with_cables);
+  const std::vector<std::string> degraded = take_cables("--degrade", of_nodes.degraded, with_cables);
+  platform = with_faults_of_nodes(named, overrides, of_nodes, std::move(platform));
+  if (with_cables.fabric) platform.fabric->faults = with_cables.fabric->faults;
+  for (const std::string& text : failed) platform.slowed_parts.push_back({text, "--fail " + text});
+  for (const std::string& text : degraded) platform.slowed_parts.push_back({text, "--degrade " + text});
   return platform;
 }
 

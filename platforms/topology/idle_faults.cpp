@@ -109,6 +109,54 @@ class JobWays {
   std::set<std::string> memories_;
 };
 
+constexpr std::string_view kOfFabric = "fabric/";
+
+/// May a message of these ranks cross the cable if it was whole? Of a tree where a leaf, or a pod, has some of the
+/// ranks and another has others; of a dragonfly where a router has, and of a cable between groups where both have, or
+/// messages find their way by themselves.
+bool cross_cable(const Platform& platform, std::string_view text, std::span<const Place> places) {
+  const Fabric& fabric = *platform.fabric;
+  const int nics = platform.most_nics();
+  std::set<int> nodes;
+  for (const Place& place : places) nodes.insert(place.node);
+  const auto some_of = [&](int first, int count) {
+    const auto inside = std::distance(nodes.lower_bound(first), nodes.lower_bound(first + count));
+    return std::pair{inside > 0, inside < std::ssize(nodes)};
+  };
+  const std::string_view name = text.substr(0, text.find('='));
+  return std::ranges::any_of(fabric.cables(name, 0, nics), [&](const CableFault& cable) {
+    const auto both = [](std::pair<bool, bool> in_and_out) { return in_and_out.first && in_and_out.second; };
+    if (fabric.is_tree()) {
+      const int leaves = fabric.shape == FabricShape::rails ? nics : 1;
+      const TreePorts ports = fabric.ports(nics);
+      if (cable.cable == CableFault::Cable::leaf) {
+        const auto [inside, outside] = some_of(cable.a / leaves * fabric.size[0], fabric.size[0]);
+        return inside && (outside || (leaves > 1 && nodes.size() > 1));
+      }
+      const int of_pod = ports.pod_down / leaves * fabric.size[0];
+      return both(some_of(cable.a / ports.up * of_pod, of_pod));
+    }
+    if (cable.cable == CableFault::Cable::routers) {
+      return both(some_of(cable.a * fabric.size[2], fabric.size[2])) ||
+             both(some_of(cable.b * fabric.size[2], fabric.size[2]));
+    }
+    const int of_group = fabric.size[1] * fabric.size[2];
+    const auto a = some_of(cable.a * of_group, of_group);
+    const auto b = some_of(cable.b * of_group, of_group);
+    return fabric.routing == FabricRouting::adaptive ? both(a) || both(b) : a.first && b.first;
+  });
+}
+
+}  // namespace
+
+bool is_cable(std::string_view part) { return part.starts_with(kOfFabric); }
+
+bool may_cross_cable(const Platform& platform, std::string_view part, std::span<const Place> places) {
+  return cross_cable(platform, part.substr(kOfFabric.size()), places);
+}
+
+namespace {
+
 constexpr const char* kNoWay = "{} makes no difference: no way of these ranks would cross it";
 
 /// A text stands for several parts, of which one is enough.
@@ -161,7 +209,9 @@ std::vector<std::string> idle_faults(const Platform& platform, std::span<const P
   const JobWays ways(topology, places, all);
   ByText lines;
   for (const SlowedPart& slowed : platform.slowed_parts) {
-    lines.add(slowed.text, fmt::format(kNoWay, slowed.text), ways.cross(slowed.part));
+    const bool crossed =
+        is_cable(slowed.part) ? may_cross_cable(platform, slowed.part, places) : ways.cross(slowed.part);
+    lines.add(slowed.text, fmt::format(kNoWay, slowed.text), crossed);
   }
   for (const LaterFault& later : platform.later_faults) {
     lines.add(later.text, fmt::format(kNoWay, later.text), ways.cross(later.part));

@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "platforms/machine/platform.hpp"
@@ -22,5 +23,10 @@ std::vector<std::string> idle_failures(const Platform& platform, std::span<const
 /// The same of all faults, for whoever does not simulate the job itself: its ranks may use their GPUs, and a fault that
 /// comes later may come before the end.
 std::vector<std::string> idle_faults(const Platform& platform, std::span<const Place> places);
+
+/// Is a part a cable of the fabric, "fabric/leaf3-up2"?
+bool is_cable(std::string_view part);
+/// May a message of ranks at `places` cross it where it is whole?
+bool may_cross_cable(const Platform& platform, std::string_view part, std::span<const Place> places);
 
 }  // namespace twinlink::model

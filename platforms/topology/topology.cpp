@@ -120,15 +120,22 @@ Seconds Topology::message_way(Location from, const Adapters& adapters, Location 
   return longest + passing_it(adapters.from) + passing_it(adapters.to);
 }
 
+FabricPort Topology::port_of(int node, std::string_view nic) const {
+  const std::vector<Nic>& nics = graph_.nics;
+  const auto index = std::ranges::find(nics, nic, &Nic::name) - nics.begin();
+  const auto first = static_cast<std::ptrdiff_t>(part_of(node).first_nic);
+  return {.node = node, .nic = static_cast<int>(index - first), .nics = platform_.most_nics()};
+}
+
 FabricWay Topology::fabric_way(int from_node, int to_node, const Adapters& adapters) const {
   if (from_node == to_node || platform_.fabric->shape == FabricShape::one_switch) return {};
-  const std::vector<Nic>& nics = graph_.nics;
-  const auto port = [&](int node, std::string_view nic) {
-    const auto index = std::ranges::find(nics, nic, &Nic::name) - nics.begin();
-    const auto first = static_cast<std::ptrdiff_t>(part_of(node).first_nic);
-    return FabricPort{.node = node, .nic = static_cast<int>(index - first), .nics = platform_.most_nics()};
-  };
-  return model::fabric_way(platform_.fabric.value(), port(from_node, adapters.from), port(to_node, adapters.to));
+  return model::fabric_way(platform_.fabric.value(), port_of(from_node, adapters.from), port_of(to_node, adapters.to));
+}
+
+std::vector<FabricWay> Topology::fabric_detours(int from_node, int to_node, const Adapters& adapters) const {
+  if (from_node == to_node) return {};
+  return model::fabric_detours(platform_.fabric.value(), port_of(from_node, adapters.from),
+                               port_of(to_node, adapters.to));
 }
 
 Seconds Topology::fabric_latency(int from_node, int to_node, const Adapters& adapters) const {
@@ -329,6 +336,15 @@ Path Topology::path(const Place& a, const Place& b) const {
   path.one_sided = path.same_node || path.device_mapping ? path.device_mapping : path.device_memory_on_network;
   if (!path.same_node || platform_.within_node.loopback) path.shared_buffers = platform_.software.shared_buffers();
   path.gpu_programs = gpu_programs(path, gpu_of(a), gpu_of(b));
+  const auto mapped = [&](const Place& place) {
+    return cost_of(CopyKind::cpu_to_device, gpu_of(place)) != nullptr &&
+           cost_of(CopyKind::cpu_from_device, gpu_of(place)) != nullptr;
+  };
+  path.cpu_reaches_device = mapped(a) && mapped(b)
+                                ? Answer::granted()
+                                : Answer::refused(
+                                      "the platform does not say what a CPU's own copies of device memory "
+                                      "cost: 'cpu-to-device' and 'cpu-from-device'");
   set_rates(path, gpu_of(a), gpu_of(b));
   path.cuda_aware_mpi = platform_.software.cuda_aware_mpi();
   if (path.device_memory_on_network) path.hypothetical = platform_.fabric->rdma->hypothetical;

@@ -31,6 +31,7 @@ struct End {
   bool kernel = false;    ///< a kernel on this GPU moves the bytes; of a copy within one GPU, both ends say so
   bool resident = false;  ///< and it is one that stays there
   bool own = false;       ///< on the GPU of the rank that copies
+  bool by_cpu = false;    ///< device memory that the CPU of the other end has mapped, and moves the bytes
 
   friend auto operator<=>(const End&, const End&) = default;
 };
@@ -187,6 +188,8 @@ class Topology {
   [[nodiscard]] Seconds fabric_latency(int from_node, int to_node, const Adapters& adapters) const;
   /// The way of a message through the fabric: none within a node.
   [[nodiscard]] FabricWay fabric_way(int from_node, int to_node, const Adapters& adapters) const;
+  /// Others, where that one is full and packets find their ways by themselves.
+  [[nodiscard]] std::vector<FabricWay> fabric_detours(int from_node, int to_node, const Adapters& adapters) const;
   /// The same within a node, through host memory: from one CPU to the other.
   [[nodiscard]] Seconds message_way(Location from, Location to) const;
 
@@ -196,6 +199,8 @@ class Topology {
   /// A UsageError that says which nodes and GPUs there are, or which failure has taken this one away.
   void require(const Place& place) const;
 
+  /// How fast the CPUs of a memory run the code of driver and library, for on_cpu(): 1 where nothing is said.
+  [[nodiscard]] double cpu_speed(std::size_t memory) const;
   /// Can a kernel move bytes between these ends? One of them says that the kernel runs there.
   [[nodiscard]] bool kernel_reaches(End from, End to) const {
     return (from.kernel || to.kernel) && kernel_kind(from, to).has_value();
@@ -223,6 +228,7 @@ class Topology {
   [[nodiscard]] std::string describe(Location from, std::span<const Adapters> adapters, Location to) const;
 
  private:
+  [[nodiscard]] FabricPort port_of(int node, std::string_view nic) const;
   [[nodiscard]] std::size_t kind_of(int node) const;  ///< 0: the platform's own, then its kinds
   [[nodiscard]] const Node& node_with(std::size_t gpu) const;
   [[nodiscard]] std::size_t memory_index(std::string_view name) const;

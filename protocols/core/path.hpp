@@ -56,6 +56,9 @@ struct Path {
   /// May the GPU and the network adapter use one page-locked buffer (GPUDirect v1)? Granted where no adapter is asked.
   Answer shared_buffers = Answer::granted();
 
+  /// Do the CPUs of both ends read and write their own GPUs' memory by themselves (Engine::cpu)?
+  Answer cpu_reaches_device = Answer::refused("no CPU has device memory mapped here");
+
   /// Does the MPI library take device pointers?
   Answer cuda_aware_mpi = Answer::granted();
 

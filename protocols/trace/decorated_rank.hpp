@@ -15,6 +15,7 @@ class DecoratedRank : public MeasuredRank {
   [[nodiscard]] Seconds silence_of(RankId peer) override { return inner_.silence_of(peer); }
   [[nodiscard]] const Path& path_to(RankId peer) const override { return inner_.path_to(peer); }
   Answer check_peer_access(RankId peer) override { return inner_.check_peer_access(peer); }
+  void look_up_pointer(RankId peer) override { inner_.look_up_pointer(peer); }
 
   Buffer allocate_beside(RankId peer, Bytes size) override { return inner_.allocate_beside(peer, size); }
   Buffer allocate(Memory kind, Bytes size, Locality locality) override { return inner_.allocate(kind, size, locality); }

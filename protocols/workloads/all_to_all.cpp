@@ -41,23 +41,6 @@ class Blocks {
   std::uint64_t each_;
 };
 
-/// All others, in an order in which at each place nobody is a second one's partner. Of an even number the two of a pair
-/// meet, as in a tournament, so that a message finds its receive posted. An odd number has no such rounds without
-/// somebody who waits: there each sends to who is so far on.
-std::vector<int> partners(int ranks, int self) {
-  std::vector<int> in_turn;
-  const int circle = ranks - 1;
-  for (int round = 0; round < circle; ++round) {
-    if (ranks % 2 == 1) {
-      in_turn.push_back((self + 1 + round) % ranks);
-      continue;
-    }
-    const int across = self == circle ? round : (2 * round - self + circle) % circle;
-    in_turn.push_back(across == self ? circle : across);
-  }
-  return in_turn;
-}
-
 }  // namespace
 
 Schedule pairwise_all_to_all(const Shape& shape, int rank, std::uint64_t elements) {

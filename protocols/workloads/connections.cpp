@@ -23,10 +23,18 @@ Way way_to(const Rank& rank, const Ways& ways, RankId peer) {
   return {*ways.between, ways.settings_between};
 }
 
-/// Which option names another protocol for such pairs.
-std::string advice_for(const Path& path) {
+/// Which option names another protocol for such pairs: that of nodes, or where a domain joins this rank's to others
+/// that of domains.
+std::string advice_for(const Rank& rank, const Ways& ways, const Path& path) {
   if (path.same_node) return "";
-  return "; --between-nodes names another protocol for such pairs";
+  bool domains = ways.between_domains != nullptr;
+  for (int other = 0; other < rank.ranks() && !domains; ++other) {
+    if (RankId{other} == rank.id()) continue;
+    const Path& beside = rank.path_to(RankId{other});
+    domains = !beside.same_node && in_one_domain(beside);
+  }
+  const bool across = domains && !in_one_domain(path);
+  return std::string("; --between-") + (across ? "domains" : "nodes") + " names another protocol for such pairs";
 }
 
 }  // namespace
@@ -58,7 +66,7 @@ std::string refusal(const Rank& rank, const Ways& ways, const std::set<RankId>& 
     const Support support = protocol.supports(rank.path_to(peer));
     if (support.usable()) continue;
     return std::string(protocol.name()) + " cannot run between ranks " + std::to_string(rank.id().value) + " and " +
-           std::to_string(peer.value) + ": " + support.reason + advice_for(rank.path_to(peer));
+           std::to_string(peer.value) + ": " + support.reason + advice_for(rank, ways, rank.path_to(peer));
   }
   return {};
 }

@@ -113,9 +113,7 @@ class ExpertBlocks {
 Schedule all_at_once(const Shape& shape, int rank, const ExpertBlocks& blocks) {
   Schedule schedule = blocks.schedule();
   Step step{.locals = blocks.own()};
-  const Group group = everyone(shape, rank);
-  for (int distance = 1; distance < shape.ranks; ++distance) {
-    const int peer = group.rank_at(distance);
+  for (const int peer : partners(shape.ranks, rank)) {
     const Slice send = blocks.to(peer);
     const Slice receive = blocks.from(peer);
     if (send.length + receive.length > 0) step.transfers.push_back({peer, send, receive});

@@ -38,6 +38,20 @@ Group same_place_of(const Shape& shape, int rank) {
           .self = rank / shape.per_node};
 }
 
+std::vector<int> partners(int ranks, int self) {
+  std::vector<int> in_turn;
+  const int circle = ranks - 1;
+  for (int round = 0; round < circle; ++round) {
+    if (ranks % 2 == 1) {
+      in_turn.push_back((self + 1 + round) % ranks);
+      continue;
+    }
+    const int across = self == circle ? round : (2 * round - self + circle) % circle;
+    in_turn.push_back(across == self ? circle : across);
+  }
+  return in_turn;
+}
+
 std::vector<Transfer> in_and_out(int to, const Slice& send, int from, const Slice& receive) {
   if (to == from) return {{to, send, receive}};
   return {{to, send, {}}, {from, {}, receive}};

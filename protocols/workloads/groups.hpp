@@ -29,6 +29,11 @@ Group node_of(const Shape& shape, int rank);
 /// Those that have its place on the other nodes.
 Group same_place_of(const Shape& shape, int rank);
 
+/// All others, in an order in which at each place nobody is a second one's partner. Of an even number the two of a pair
+/// meet, as in a tournament, so that a message finds its receive posted. An odd number has no such rounds without
+/// somebody who waits: there each sends to who is so far on.
+std::vector<int> partners(int ranks, int self);
+
 /// Sending to one peer and receiving from another, or from the same.
 std::vector<Transfer> in_and_out(int to, const Slice& send, int from, const Slice& receive);
 

@@ -36,7 +36,12 @@ void DeviceRuntime::register_memory(std::byte*, Bytes) {}
 
 void DeviceRuntime::deregister_memory(std::byte*) {}
 
-void DeviceRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
+Answer DeviceRuntime::cpu_reaches_device() const {
+  if (host_addressable()) return Answer::granted();
+  return Answer::refused("the CPU has no device memory mapped here: GDRCopy is not used");
+}
+
+void DeviceRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine) {
   synchronize(stream);
   std::memmove(to, from, size.count());
 }

@@ -125,8 +125,11 @@ class DeviceRuntime {
   virtual Event enqueue(Stream stream, int times, std::string_view key, const Enqueue& calls);
   /// Programs of the stream end soon, whatever their peers do; what they have not moved stays so.
   virtual void give_up_programs(Stream stream) { static_cast<void>(stream); }
-  /// Copies between host memory by the calling CPU, in its turn of the stream, and waits.
-  virtual void copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream);
+  /// May copy_on_host() be given device memory?
+  [[nodiscard]] virtual Answer cpu_reaches_device() const;
+  /// Copies between host memory by the calling CPU, in its turn of the stream, and waits; by Engine::cpu between device
+  /// and host memory.
+  virtual void copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine);
   /// Has the copy ended? Never blocks. The event is used up once the answer was yes.
   virtual bool ended(Event event) = 0;
   /// Uses up an event that need not be asked for: one behind it in its stream has ended, and so it has.

@@ -186,6 +186,7 @@ Neighbours meet_neighbours(const Mpi& mpi, DeviceRuntime& runtime, const std::st
                                      .device_mapping = answer(both_ways(rows, &Row::mapping, self, r)),
                                      .one_sided = answer(both_ways(rows, &Row::mapping, self, r)),
                                      .device_memory_on_network = on_network,
+                                     .cpu_reaches_device = runtime.cpu_reaches_device(),
                                      .gpu_programs = programs(rows, same_node, self, r)}});
     result.peer_access.emplace_back();
     for (std::size_t s = 0; s < ranks.size(); ++s) {

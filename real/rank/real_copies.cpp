@@ -23,6 +23,7 @@ bool has(const Part& to, const Part& from, Memory memory) {
 /// What a kernel cannot reach, it must not try. Host memory that a peer shares is this process's own as well.
 void RealRank::require_reach(const Part& to, const Part& from, Engine engine) const {
   if (engine == Engine::dma) return;
+  if (engine == Engine::cpu) return require_mapped(to, from);
   const auto is_own = [](const Part& part) {
     return part.allocation->memory == Memory::device && !part.allocation->owner;
   };
@@ -40,6 +41,18 @@ void RealRank::require_reach(const Part& to, const Part& from, Engine engine) co
   };
   if (reaches(to) && reaches(from) && has(to, from, Memory::device)) return;
   throw UsageError("a kernel reaches device memory of its peers and page-locked memory, and a copy by it needs both");
+}
+
+/// The CPU moves bytes between its own device's memory and host memory.
+void RealRank::require_mapped(const Part& to, const Part& from) const {
+  const auto own = [](const Part& part) {
+    return part.allocation->memory == Memory::device && !part.allocation->owner;
+  };
+  const auto on_host = [](const Part& part) { return part.allocation->memory != Memory::device; };
+  if (!(own(to) && on_host(from)) && !(own(from) && on_host(to))) {
+    throw UsageError("a CPU copies by itself between its own GPU's memory and host memory, and puts nothing");
+  }
+  if (const Answer reaches = runtime_.cpu_reaches_device(); !reaches) throw UnavailableError(reaches.reason);
 }
 
 Op RealRank::track_event(Event event, Stream stream, const Part& target, const Part& source) {
@@ -205,8 +218,8 @@ Op RealRank::start_copy(View to, View from, std::span<const Block> blocks, Strea
   if (!blocks.empty()) {
     return track_copy(runtime_.copy_blocks(target.data, source.data, blocks, stream, engine), stream, target, source);
   }
-  if (!has(target, source, Memory::device)) {
-    runtime_.copy_on_host(target.data, source.data, source.length, stream);
+  if (!has(target, source, Memory::device) || engine == Engine::cpu) {
+    runtime_.copy_on_host(target.data, source.data, source.length, stream, engine);
     const Slot slot = start(Kind::copy, source, target);
     states_[slot].ended = true;
     return op_of(slot);
@@ -220,6 +233,7 @@ Op RealRank::put(View to, View from, Stream stream, Engine engine, std::optional
   const Part source = memory_.part(from);
   if (signal) require_signal(*signal);
   if (!target.allocation->owner) throw UsageError("put() writes into memory that was opened from a peer");
+  if (engine == Engine::cpu) throw UsageError("a put is the copy engine's, the adapter's or a kernel's");
   require_reach(target, source, engine);
   if (!signal) return copy(to, from, stream, engine);
   const Flag flag = signals_.next(*target.allocation->owner, *signal);

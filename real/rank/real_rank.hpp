@@ -155,6 +155,7 @@ class RealRank final : public MeasuredRank {
   void poll_slots();
 
   void require_reach(const Part& to, const Part& from, Engine engine) const;
+  void require_mapped(const Part& to, const Part& from) const;
   /// By `call`, MPI_Isend or MPI_Issend.
   Op send_by(decltype(MPI_Isend)* call, const char* name, RankId peer, Tag tag, View from);
   Op track_event(Event event, Stream stream, const Part& target, const Part& source);

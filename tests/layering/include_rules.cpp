@@ -117,7 +117,9 @@ const std::vector<Part>& parts() {
       {"primitives", "validate/primitives/", {}, validate},
       {"calibrate", "validate/calibrate/", {"compare", "primitives"}, validate},
       {"suspect", "validate/suspect/", {"compare", "primitives", "calibrate"}, validate},
-      {"validate cli", "validate/cli/", {"import", "compare", "calibrate", "suspect"}, validate},
+      {"nodes", "validate/nodes/", {"import", "compare", "primitives", "suspect"}, validate},
+      {"history", "validate/history/", {"compare", "nodes"}, validate},
+      {"validate cli", "validate/cli/", {"import", "compare", "calibrate", "suspect", "nodes", "history"}, validate},
       {"tests", "tests/", {}, {}}};
   return all;
 }

@@ -400,6 +400,39 @@ void Machine::append(FlowRoute& route, const FabricWay& way) {
   }
 }
 
+/// How many flows the fullest link of a way would have for each byte per second, with one more.
+double Machine::fullest(const FabricWay& way) const {
+  double most = 0;
+  for (const FabricWay::Hop& hop : way.hops) {
+    const auto link = between_switches_.find(hop.link);
+    const std::size_t crossing = link == between_switches_.end() ? 0 : link->second->crossing.size();
+    most = std::max(most, static_cast<double>(crossing + 1) / hop.rate.bytes_per_second());
+  }
+  return most;
+}
+
+bool Machine::takes_detours(int from_node, int to_node) const {
+  const auto& fabric = topology_.platform().fabric;
+  if (fabric->shape != FabricShape::dragonfly || fabric->routing != FabricRouting::adaptive) return false;
+  const int nodes_of_group = fabric->size[1] * fabric->size[2];
+  return from_node / nodes_of_group != to_node / nodes_of_group;
+}
+
+/// The minimal way while its links have room for one more adapter, or while no other is emptier.
+FabricWay Machine::emptiest_way(int from_node, int to_node, const Adapters& adapters) const {
+  FabricWay best = topology_.fabric_way(from_node, to_node, adapters);
+  if (!takes_detours(from_node, to_node)) return best;
+  double least = fullest(best);
+  if (least * topology_.platform().fabric->link.value.bytes_per_second() <= 1) return best;
+  for (FabricWay& way : topology_.fabric_detours(from_node, to_node, adapters)) {
+    if (const double full = fullest(way); full < least) {
+      least = full;
+      best = std::move(way);
+    }
+  }
+  return best;
+}
+
 std::vector<FlowRoute> Machine::copy(int node, End from, End to, bool cached) {
   std::vector<FlowRoute> routes;
   for (const Strand& strand : topology_.strands(from.location, to.location)) {
@@ -492,7 +525,7 @@ std::vector<FlowRoute> Machine::transfer(Site from, std::span<const Adapters> ad
 FlowRoute Machine::transfer(Site from, const Adapters& adapters, Site to) {
   FlowRoute route{.limit = value_of(topology_.platform().network->rate)};
   append(route, from.node, slots_out(from.location, adapters.from));
-  append(route, topology_.fabric_way(from.node, to.node, adapters));
+  append(route, emptiest_way(from.node, to.node, adapters));
   append(route, to.node, slots_in(adapters.to, to.location));
   if (const auto& duplex = topology_.platform().fabric->duplex;
       duplex && from.node == to.node && adapters.from == adapters.to) {

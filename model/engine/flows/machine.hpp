@@ -63,6 +63,8 @@ class Machine {
   [[nodiscard]] std::vector<FlowRoute> message(int node, Location from, Location to, std::span<const RankId> copying);
   /// A message in equal parts through `adapters`: between two nodes, or in loopback within one.
   [[nodiscard]] std::vector<FlowRoute> transfer(Site from, std::span<const Adapters> adapters, Site to);
+  /// Does the way of a message between these nodes depend on what else is under way when it begins to flow?
+  [[nodiscard]] bool takes_detours(int from_node, int to_node) const;
 
   /// The CPU of `rank` has something else to do, and the messages that it copies rest, until it returns. Nothing on
   /// platforms where no CPU copies messages.
@@ -118,6 +120,8 @@ class Machine {
   void append(FlowRoute& route, int node, const LinkSlots& slots);
   [[nodiscard]] SharedLink& driver_between(int node, std::size_t a, std::size_t b, Rate both_ways);
   void append(FlowRoute& route, const FabricWay& way);
+  [[nodiscard]] double fullest(const FabricWay& way) const;
+  [[nodiscard]] FabricWay emptiest_way(int from_node, int to_node, const Adapters& adapters) const;
   [[nodiscard]] bool cpus_copy() const { return topology_.platform().intra_node.copied_by != CopiedBy::none; }
   [[nodiscard]] SharedLink& cpu_of(RankId rank);
 

@@ -33,7 +33,7 @@ const std::vector<FlowRoute>& Routes::of(Operation& operation) {
   const std::tuple key{operation.peer, from.location, target, ways_.costs(operation.peer).is_striped(operation.size),
                        operation.turn};
   std::vector<FlowRoute>& routes = transfers_[key];
-  if (routes.empty()) {
+  if (routes.empty() || world_.machine.takes_detours(from.node, world_.place(operation.peer).node)) {
     routes = world_.machine.transfer(from, nics(), {world_.place(operation.peer).node, target});
   }
   return routes;

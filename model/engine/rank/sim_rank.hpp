@@ -52,6 +52,7 @@ class SimRank final : public MeasuredRank {
   [[nodiscard]] std::optional<Seconds> cpu_time() const override { return cpu_.worked(); }
   [[nodiscard]] const Path& path_to(RankId peer) const override;
   Answer check_peer_access(RankId peer) override;
+  void look_up_pointer(RankId peer) override;
 
   Buffer allocate_beside(RankId peer, Bytes size) override;
   Buffer allocate(Memory kind, Bytes size, Locality locality) override;

@@ -94,11 +94,13 @@ std::string to_text(const std::vector<SizeTime>& times) {
   for (const SizeTime& time : times) {
     list.push_back(
         {{"bytes", time.bytes}, {"time_us", time.time_us}, {"MBps", time.rate_MBps}, {"algorithm", time.algorithm}});
+    if (time.ports > 0) list.back().update({{"ports", time.ports}, {"cables", time.cables}});
   }
   return bench::to_text(list);
 }
 
 std::vector<SizeTime> size_times(const std::string& text, const std::string& origin) {
+  constexpr std::uint64_t kMostBought = 1'000'000'000'000;
   const nlohmann::json list = nlohmann::json::parse(text, nullptr, false);
   if (!list.is_array() || list.empty()) throw InputError(origin + " has no list of sizes");
   std::vector<SizeTime> times;
@@ -108,6 +110,10 @@ std::vector<SizeTime> size_times(const std::string& text, const std::string& ori
                      .algorithm = members.text("algorithm"),
                      .time_us = members.number("time_us"),
                      .rate_MBps = members.number("MBps")});
+    if (each.contains("ports")) {
+      times.back().ports = members.count("ports", kMostBought);
+      times.back().cables = members.count("cables", kMostBought);
+    }
     members.done();
     if (const std::string why = bench::why_no_time(times.back().time_us); !why.empty()) members.fail("time_us", why);
   }

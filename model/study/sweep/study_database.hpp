@@ -28,6 +28,8 @@ struct SizeTime {
   std::string algorithm{};  ///< that a workload ran
   double time_us = 0;       ///< median
   double rate_MBps = 0;     ///< bandwidth, or of a workload bus bandwidth
+  std::uint64_t ports = 0;  ///< of the fabric's switches; 0 where there is none
+  std::uint64_t cables = 0;
 
   bool operator==(const SizeTime&) const = default;
 };

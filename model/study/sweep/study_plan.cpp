@@ -59,6 +59,26 @@ std::vector<StudyOption> options_of(const YamlValue& map, Diagnostics& diagnosti
   return options;
 }
 
+/// Axes may have names as values, which stand for options.
+std::vector<StudyOption> axes_of(const YamlValue& map, Diagnostics& diagnostics) {
+  YamlValue plain = map;
+  std::erase_if(plain.entries, [](const YamlValue::Entry& entry) { return entry.value.kind == YamlValue::Kind::map; });
+  std::vector<StudyOption> axes = options_of(plain, diagnostics, "axis");
+  if (map.kind != YamlValue::Kind::map) return axes;
+  for (std::size_t i = 0; i < map.entries.size(); ++i) {
+    const YamlValue::Entry& entry = map.entries[i];
+    if (entry.value.kind != YamlValue::Kind::map) continue;
+    StudyOption axis{.name = entry.key, .position = entry.position};
+    for (const YamlValue::Entry& value : entry.value.entries) {
+      axis.values.push_back(value.key);
+      axis.meanings.push_back(options_of(value.value, diagnostics, "'" + value.key + "'"));
+    }
+    if (axis.values.empty()) diagnostics.error(entry.position, "axis '" + entry.key + "' has no values");
+    axes.insert(axes.begin() + static_cast<std::ptrdiff_t>(i), std::move(axis));
+  }
+  return axes;
+}
+
 /// Every combination, the last axis fastest.
 std::vector<std::vector<std::size_t>> product(const std::vector<StudyOption>& axes) {
   std::vector<std::vector<std::size_t>> all{{}};
@@ -171,6 +191,16 @@ std::string StudyOption::flag() const {
 }
 
 std::vector<std::string> StudyOption::arguments(const std::string& value) const {
+  if (!meanings.empty()) {
+    std::vector<std::string> all;
+    const auto named = static_cast<std::size_t>(std::ranges::find(values, value) - values.begin());
+    for (const StudyOption& option : meanings.at(named)) {
+      for (const std::string& each : option.values) {
+        for (std::string& argument : option.arguments(each)) all.push_back(std::move(argument));
+      }
+    }
+    return all;
+  }
   if (name == "workload") return {value};
   if (const std::size_t space = name.find(' '); space != std::string::npos) {
     return {flag(), name.substr(space + 1) + "=" + value};
@@ -238,7 +268,7 @@ Study read_study(const std::filesystem::path& file) {
     const YamlValue* points = top.find("points");
     const std::string combine = top.find("combine") != nullptr ? top.text("combine") : "product";
     if ((axes == nullptr) == (points == nullptr)) top.error(top.position(), "a study has 'axes' or 'points'");
-    if (axes != nullptr) study.axes = options_of(*axes, diagnostics, "axis");
+    if (axes != nullptr) study.axes = axes_of(*axes, diagnostics);
     if (axes != nullptr && study.axes.empty()) top.error(axes->position, "there is no axis");
     if (points != nullptr) take_list(study, *points, diagnostics);
     if (axes != nullptr && diagnostics.empty()) {

@@ -17,6 +17,7 @@ struct StudyOption {
   std::string name{};
   std::vector<std::string> values{};
   Position position{};
+  std::vector<std::vector<StudyOption>> meanings{};  ///< of values that are names: the options of each; else empty
 
   /// What one of its values adds to the command line. A flag is "true" or "false".
   [[nodiscard]] std::vector<std::string> arguments(const std::string& value) const;

@@ -65,6 +65,33 @@ Table effects(const StudyIdentity& identity, std::span<const StudyRow> rows) {
   return table;
 }
 
+/// What each choice takes for what is asked, and what its fabric costs: a row for each choice, the fastest first.
+void append_designs(report::Document& document, const StudyIdentity& identity, std::span<const StudyRow> rows) {
+  const StudyAxes axes(identity);
+  if (axes.set.empty() || !any_fabric(rows)) return;
+  Table table{
+      .columns = {left("of"), {"size"}, left("choice"), {"time us"}, {"times the fastest"}, {"ports"}, {"cables"}}};
+  for (const BestRow& best : best_rows(identity, rows)) {
+    std::vector<const StudyRow*> alike;
+    for (const StudyRow& row : rows) {
+      if (!row.error.empty() || row.bytes != best.row->bytes) continue;
+      if (axes.asked_of(row) == axes.asked_of(*best.row)) alike.push_back(&row);
+    }
+    std::ranges::stable_sort(alike, {}, &StudyRow::time_us);
+    for (const StudyRow* row : alike) {
+      table.rows.push_back({words(axes.asked, axes.asked_of(*row)), format_size(Bytes{row->bytes}),
+                            words(axes.set, axes.set_of(*row)), fmt::format("{:.3f}", row->time_us),
+                            fmt::format("{:.3f}", row->time_us / best.row->time_us), std::to_string(row->ports),
+                            std::to_string(row->cables)});
+    }
+  }
+  document.emplace_back(report::Heading{2, "What each choice takes and costs"});
+  document.emplace_back(
+      report::Paragraph{"Ports of switches that a cable ends at, and cables of adapters and between switches, of the "
+                        "nodes that there are."});
+  document.emplace_back(std::move(table));
+}
+
 /// As bars.
 report::Spans effects_as_bars(Table table) {
   report::Spans bars{.title = "Times the best value's time", .unit = "", .table = std::move(table)};
@@ -133,6 +160,7 @@ report::Explorer explorer_of(const StudyIdentity& identity, std::span<const Stud
 void append_findings(report::Document& document, const StudyIdentity& identity, std::span<const StudyRow> rows) {
   document.emplace_back(report::Heading{2, "The fastest"});
   document.emplace_back(best_table(identity, rows));
+  append_designs(document, identity, rows);
   if (Table changes = effects(identity, rows); !changes.rows.empty()) {
     document.emplace_back(report::Heading{2, "What each axis changes"});
     document.emplace_back(report::Paragraph{

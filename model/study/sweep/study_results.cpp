@@ -21,11 +21,23 @@ using bench::csv_cell;
 /// What tells two times apart for a reader.
 std::string shown_time(const StudyRow& row) { return fmt::format("{:.3f}", row.time_us); }
 
-/// An axis that a user sets to be fast; all others say what is asked.
+/// An axis whose value is somebody's choice, to be fast or to buy; all others say what is asked.
 bool is_setting(const std::string& axis) {
+  if (axis.starts_with("set fabric.")) return true;
   const std::string name = axis.substr(0, axis.find(' '));
-  constexpr std::array kSettings{"protocol", "between-nodes", "chunk",     "depth",         "option",
-                                 "preset",   "pack",          "algorithm", "between-option"};
+  constexpr std::array kSettings{"protocol",
+                                 "between-nodes",
+                                 "chunk",
+                                 "depth",
+                                 "option",
+                                 "preset",
+                                 "pack",
+                                 "algorithm",
+                                 "between-option",
+                                 "place",
+                                 "design",
+                                 "between-domains",
+                                 "between-domains-option"};
   return std::ranges::find(kSettings, name) != kSettings.end();
 }
 
@@ -52,7 +64,9 @@ void add_rows(std::vector<StudyRow>& rows, std::span<const FinishedPoint> sample
                  .time_us = spread.median,
                  .p5_us = spread.p5,
                  .p95_us = spread.p95,
-                 .samples = static_cast<int>(samples.size())};
+                 .samples = static_cast<int>(samples.size()),
+                 .ports = first.ports,
+                 .cables = first.cables};
     // Bandwidth is in inverse proportion to the time, by a factor that is the algorithm's.
     row.rate_MBps = first.rate_MBps * (first.time_us / spread.median);
     rows.push_back(std::move(row));
@@ -72,17 +86,24 @@ std::vector<StudyRow> rows_of(std::span<const FinishedPoint> points) {
   return rows;
 }
 
+bool any_fabric(std::span<const StudyRow> rows) {
+  return std::ranges::any_of(rows, [](const StudyRow& row) { return row.ports > 0; });
+}
+
 std::string to_csv(const StudyIdentity& identity, std::span<const StudyRow> rows) {
   std::string text;
+  const bool fabric = any_fabric(rows);
   for (const std::string& axis : identity.axes) text += csv_cell(axis) + ",";
-  text += "bytes,ran,time_us,p5_us,p95_us,MBps,samples,error\n";
+  text += fmt::format("bytes,ran,time_us,p5_us,p95_us,MBps,samples,{}error\n", fabric ? "ports,cables," : "");
   for (const StudyRow& row : rows) {
     for (const std::string& value : row.values) text += csv_cell(value) + ",";
     if (row.error.empty()) {
-      text += fmt::format("{},{},{:.6g},{:.6g},{:.6g},{:.6g},{},\n", row.bytes, csv_cell(row.algorithm), row.time_us,
+      text += fmt::format("{},{},{:.6g},{:.6g},{:.6g},{:.6g},{},", row.bytes, csv_cell(row.algorithm), row.time_us,
                           row.p5_us, row.p95_us, row.rate_MBps, row.samples);
+      if (fabric) text += fmt::format("{},{},", row.ports, row.cables);
+      text += "\n";
     } else {
-      text += ",,,,,,," + csv_cell(row.error) + "\n";
+      text += (fabric ? ",,,,,,,,," : ",,,,,,,") + csv_cell(row.error) + "\n";
     }
   }
   return text;
@@ -102,6 +123,7 @@ nlohmann::json to_json(const StudyIdentity& identity, std::span<const StudyRow> 
                     {"MBps", row.rate_MBps},
                     {"samples", row.samples}});
       if (!row.algorithm.empty()) entry["algorithm"] = row.algorithm;
+      if (row.ports > 0) entry.update({{"ports", row.ports}, {"cables", row.cables}});
     } else {
       entry["error"] = row.error;
     }

@@ -23,7 +23,11 @@ struct StudyRow {
   double p95_us = 0;
   double rate_MBps = 0;  ///< of the median sample: bandwidth, or of a workload bus bandwidth
   int samples = 0;
+  std::uint64_t ports = 0;  ///< of the fabric's switches; 0: nobody has said
+  std::uint64_t cables = 0;
 };
+/// Has any row what its fabric costs?
+bool any_fabric(std::span<const StudyRow> rows);
 
 /// Axes in two parts: what a user sets to be fast, and all others, which say what is asked.
 class StudyAxes {

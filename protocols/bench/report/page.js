@@ -77,8 +77,16 @@
     };
   }
 
-  // The tip has all of it.
-  const shortened = (text) => text.length > 56 ? `${text.slice(0, 54)}…` : text;
+  // Lines of a name that is long: all of it is there.
+  const inLines = (text) => {
+    const lines = [''];
+    for (const word of text.split(' ')) {
+      const longer = `${lines.at(-1)} ${word}`.trim();
+      if (lines.at(-1) !== '' && longer.length > 56) lines.push(word);
+      else lines[lines.length - 1] = longer;
+    }
+    return lines.length > 1 ? lines : text;
+  };
 
   function spans(data) {
     const groups = [...new Set(data.spans.map((span) => span[1]))];
@@ -95,7 +103,7 @@
         indexAxis: 'y',
         scales: {
           x: {title: {display: true, text: data.unit}, grid: {}, ticks: {}, beginAtZero: true},
-          y: {title: {}, grid: {}, ticks: {autoSkip: false, callback: (_, i) => shortened(data.spans[i][0])}},
+          y: {title: {}, grid: {}, ticks: {autoSkip: false, callback: (_, i) => inLines(data.spans[i][0])}},
         },
         plugins: {
           tooltip: {

@@ -1,6 +1,8 @@
 #include "protocols/bench/workload/prediction.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -26,9 +28,15 @@ double SizeCosts::of(Bytes size) const {
   return std::max(0.0, below->second + slope * (bytes - below->first));
 }
 
-double MessageCosts::of(Bytes bytes, std::size_t messages, double share) const {
+double MessageCosts::of(Bytes bytes, std::size_t messages, double share, std::size_t reach) const {
   const double one = alone.of(bytes);
-  return one + share * std::max(0.0, all.of(bytes) - one) + static_cast<double>(messages - 1) * further_us;
+  const bool many = messages >= kMany && !spread.empty();
+  double together = many ? spread.of(bytes) : all.of(bytes);
+  if (!many && !by_reach.empty()) {
+    const double none = all.of_none();
+    together = none + (together - none) * by_reach[std::min(reach, by_reach.size() - 1)];
+  }
+  return one + share * std::max(0.0, together - one) + static_cast<double>(messages - 1) * further_us;
 }
 
 double LocalCosts::further(Bytes bytes) const {
@@ -44,18 +52,53 @@ struct Traffic {
   std::uint64_t received = 0;
   std::uint32_t sends = 0;
   std::uint32_t receives = 0;
+  std::uint32_t reach = 0;  ///< as MessageCosts::of() has it
 
-  void add(const Transfer& transfer) {
+  /// `places`: so far the peer is away.
+  void add(const Transfer& transfer, int places) {
+    reach = std::max(reach, static_cast<std::uint32_t>(std::bit_width(static_cast<unsigned>(places)) - 1));
     sent += transfer.send.length;
     received += transfer.receive.length;
     sends += transfer.send.length > 0 ? 1 : 0;
     receives += transfer.receive.length > 0 ? 1 : 0;
   }
   [[nodiscard]] bool any() const { return sends + receives > 0; }
+  [[nodiscard]] std::uint32_t messages() const { return std::max(sends, receives); }
+  [[nodiscard]] std::uint64_t elements() const { return std::max(sent, received); }
   [[nodiscard]] double us(const MessageCosts& costs, double share) const {
-    return any() ? costs.of(bytes_of(std::max(sent, received)), std::max(sends, receives), share) : 0;
+    return any() ? costs.of(bytes_of(elements()), messages(), share, reach) : 0;
+  }
+  /// What its messages add to others that the same CPU begins, which go on meanwhile: all but one.
+  [[nodiscard]] double further_us(const MessageCosts& costs) const {
+    return any() ? (messages() - 1) * costs.further_us : 0;
   }
 };
+
+/// What a step's messages take within the node, and between nodes.
+struct StepTimes {
+  double within = 0;
+  double between = 0;
+};
+
+/// The CPU begins the messages of both one after the other. A rank with a message from or to each of many others, and
+/// none back, takes what a star does.
+StepTimes times_of(const Traffic& within, const Traffic& between, double share_within, double share_between, int ranks,
+                   const StepCosts& costs) {
+  const std::uint32_t sends = within.sends + between.sends;
+  const std::uint32_t receives = within.receives + between.receives;
+  const SizeCosts& star = sends == 0 ? costs.star.in : costs.star.out;
+  if ((sends == 0 || receives == 0) && sends + receives > 1 && !star.empty()) {
+    const std::uint32_t messages = sends + receives;
+    const double us = star.of(bytes_of((within.elements() + between.elements()) / messages));
+    const double all = us * messages / std::max(1, ranks - 1);
+    return {all, all};
+  }
+  const StepTimes alone{within.us(costs.within, share_within), between.us(costs.between, share_between)};
+  if (!within.any() || !between.any()) return alone;
+  const double both =
+      std::max(alone.within + between.further_us(costs.between), alone.between + within.further_us(costs.within));
+  return {both, both};
+}
 
 /// How many ends of messages there are at the same time within a node, and how many of its ends between nodes.
 struct Load {
@@ -93,6 +136,15 @@ double local_us(const Step& step, const StepCosts& costs) {
 
 bool moves(const Transfer& transfer) { return transfer.send.length + transfer.receive.length > 0; }
 
+/// How far a peer is away: nodes, or of one node ranks, the shorter way round.
+int places_between(const Shape& shape, int rank, const Transfer& transfer) {
+  const bool within = rank / shape.per_node == transfer.peer / shape.per_node;
+  const int all = within ? shape.per_node : shape.ranks / shape.per_node;
+  const int apart =
+      within ? std::abs(rank - transfer.peer) : std::abs(rank / shape.per_node - transfer.peer / shape.per_node);
+  return std::max(1, std::min(apart, all - apart));
+}
+
 /// The steps of all ranks, and with whom each has its messages.
 class Steps {
  public:
@@ -113,14 +165,14 @@ class Steps {
       return loads[{steps_[step].rank / shape_.per_node, static_cast<int>(turns[step])}];
     };
     for (std::size_t i = 0; i < steps_.size(); ++i) load_at(i).add(steps_[i].within, steps_[i].between);
-    std::vector<std::pair<double, double>> us;
+    std::vector<StepTimes> us;
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const Load& load = load_at(i);
-      us.emplace_back(steps_[i].within.us(costs.within, load.share_within(shape_.per_node)),
-                      steps_[i].between.us(costs.between, load.share_between(shape_.per_node)));
+      us.push_back(times_of(steps_[i].within, steps_[i].between, load.share_within(shape_.per_node),
+                            load.share_between(shape_.per_node), shape_.ranks, costs));
     }
     const std::vector<double> all =
-        ends([&](std::size_t step, bool within) { return within ? us[step].first : us[step].second; }, true);
+        ends([&](std::size_t step, bool within) { return within ? us[step].within : us[step].between; }, true);
     return all.empty() ? 0 : std::ranges::max(all);
   }
 
@@ -139,7 +191,7 @@ class Steps {
     for (const Transfer& transfer : step.transfers) {
       if (!moves(transfer)) continue;
       peers_.push_back(transfer.peer);
-      (is_within(rank, transfer.peer) ? one.within : one.between).add(transfer);
+      (is_within(rank, transfer.peer) ? one.within : one.between).add(transfer, places_between(shape_, rank, transfer));
     }
     one.last = peers_.size();
     std::sort(peers_.begin() + static_cast<std::ptrdiff_t>(one.first), peers_.end());
@@ -232,10 +284,11 @@ double sum_of_steps_us(const Algorithm& algorithm, const Shape& shape, std::uint
       Traffic within;
       Traffic between;
       for (const Transfer& transfer : schedule.steps[i].transfers) {
-        (transfer.peer / shape.per_node == 0 ? within : between).add(transfer);
+        if (!moves(transfer)) continue;
+        (transfer.peer / shape.per_node == 0 ? within : between).add(transfer, places_between(shape, rank, transfer));
       }
-      const double us = std::max(within.us(costs.within, 1), between.us(costs.between, 1));
-      all[i] = std::max(all[i], us + local_us(schedule.steps[i], costs));
+      const StepTimes us = times_of(within, between, 1, 1, shape.ranks, costs);
+      all[i] = std::max(all[i], std::max(us.within, us.between) + local_us(schedule.steps[i], costs));
     }
   }
   return std::accumulate(all.begin(), all.end(), 0.0);

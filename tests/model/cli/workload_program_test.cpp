@@ -99,6 +99,9 @@ TEST(Domains, ProtocolsAreChosenByThem) {
                               HasSubstr("over gpudirect-v2, gpudirect-v3 between domains, 144 ranks on 36 nodes")));
   EXPECT_THAT(run(job + "--ranks 8 -p gpudirect-v2 --between-nodes gpudirect-v3").text,
               HasSubstr("--between-nodes is for nodes of one NVLink domain too; --between-domains leaves them out"));
+  EXPECT_THAT(run(job + "-p gpudirect-v2").text, HasSubstr("; --between-domains names another protocol"));
+  EXPECT_THAT(run("workload shift --platform selene --ranks 16 -b 64K -e 64K -p gpudirect-v2").text,
+              HasSubstr("; --between-nodes names another protocol"));
 }
 
 TEST(WorkloadProgram, PlaysAJobThatTakesLongerThanAnybodyWouldWait) {

@@ -151,17 +151,19 @@ TEST(Fabric, MessagesOfManyRanksWaitForOneGapEach) {
            });
 }
 
-/// All 64 GPUs of eight HGX H100 send to that of their number four nodes on, by their own adapters. The time of the
-/// slowest beyond latencies: what the ports of `shape` leave of an adapter's link.
-double bisection_us(FabricShape shape, std::vector<int> size, int oversubscription, FabricRouting routing,
-                    Bytes bytes) {
+Platform eight_hgx(FabricShape shape, std::vector<int> size, FabricRouting routing) {
   Platform platform = read_platform(TWINLINK_SOURCE_DIR "/platforms/hgx-h100.yaml");
   platform.node.count = 8;
   Fabric& fabric = platform.fabric.value();
   fabric.shape = shape;
   fabric.size = std::move(size);
   fabric.routing = routing;
-  if (oversubscription != 1) fabric.oversubscription = {{oversubscription, 1}};
+  return platform;
+}
+
+/// All 64 GPUs of eight HGX H100 send to that of their number four nodes on, by their own adapters. The time of the
+/// slowest beyond latencies: what the ports of the fabric leave of an adapter's link.
+double bisection_us(const Platform& platform, Bytes bytes) {
   std::vector<Place> places;
   for (int rank = 0; rank < 64; ++rank) places.push_back({rank / 8, rank % 8, {}});
   Seconds longest{};
@@ -185,25 +187,53 @@ struct Bisection {
   std::vector<int> size{};
   int oversubscription = 1;
   FabricRouting routing = FabricRouting::by_target;
+  std::string dead{};  ///< a cable
+  double longer = 1;   ///< because of it
 };
 
 class Bisections : public ::testing::TestWithParam<Bisection> {};
 
 TEST_P(Bisections, TakeWhatThePortsLeave) {
-  const auto& [shape, size, oversubscription, routing] = GetParam();
-  const double expected = (64_MiB / 48.5_GBps).microseconds() * oversubscription;
-  EXPECT_NEAR(bisection_us(shape, size, oversubscription, routing, 64_MiB), expected, expected * 0.01);
+  const auto& [shape, size, oversubscription, routing, dead, longer] = GetParam();
+  Platform platform = eight_hgx(shape, size, routing);
+  Fabric& fabric = platform.fabric.value();
+  if (oversubscription != 1) fabric.oversubscription = {{oversubscription, 1}};
+  if (!dead.empty()) fabric.add_fault(fabric.cables(dead, 0, 8).front());
+  const double expected = (64_MiB / 48.5_GBps).microseconds() * oversubscription * longer;
+  EXPECT_NEAR(bisection_us(platform, 64_MiB), expected, expected * 0.01);
 }
 
-INSTANTIATE_TEST_SUITE_P(Fabric, Bisections,
-                         ::testing::Values(Bisection{}, Bisection{FabricShape::rail_only},
-                                           Bisection{FabricShape::fat_tree, {2, 4}},
-                                           Bisection{FabricShape::fat_tree, {2, 4}, 4, FabricRouting::adaptive},
-                                           Bisection{FabricShape::fat_tree, {4, 2}, 2},
-                                           Bisection{FabricShape::rails, {4, 2}},
-                                           Bisection{FabricShape::rails, {2, 4}, 1, FabricRouting::by_source},
-                                           Bisection{FabricShape::rails, {2, 2, 2}, 1, FabricRouting::adaptive},
-                                           Bisection{FabricShape::rails, {4, 2}, 2, FabricRouting::adaptive}));
+INSTANTIATE_TEST_SUITE_P(
+    Fabric, Bisections,
+    ::testing::Values(Bisection{}, Bisection{FabricShape::rail_only}, Bisection{FabricShape::fat_tree, {2, 4}},
+                      Bisection{FabricShape::fat_tree, {2, 4}, 4, FabricRouting::adaptive},
+                      Bisection{FabricShape::fat_tree, {4, 2}, 2}, Bisection{FabricShape::rails, {4, 2}},
+                      Bisection{FabricShape::rails, {2, 4}, 1, FabricRouting::by_source},
+                      Bisection{FabricShape::rails, {2, 2, 2}, 1, FabricRouting::adaptive},
+                      Bisection{FabricShape::rails, {4, 2}, 2, FabricRouting::adaptive},
+                      Bisection{FabricShape::fat_tree, {2, 4}, 1, FabricRouting::adaptive, "leaf1-up3", 16.0 / 15},
+                      Bisection{FabricShape::rails, {4, 2}, 2, FabricRouting::adaptive, "leaf9-up1", 2},
+                      Bisection{FabricShape::rails, {4, 2}, 1, FabricRouting::by_target, "leaf9-up1", 2}));
+
+/// Four groups of two nodes; a link between two of them is as wide as an adapter, and 16 adapters send over it.
+double dragonfly_times_alone(FabricRouting routing) {
+  Platform platform = eight_hgx(FabricShape::dragonfly, {4, 2, 1}, routing);
+  Fabric& fabric = platform.fabric.value();
+  fabric.core_link = fabric.link;
+  fabric.switch_link = fabric.link;
+  fabric.switch_link->value = Rate{100 * fabric.link.value.bytes_per_second()};
+  return bisection_us(platform, 64_MiB) / (64_MiB / 48.5_GBps).microseconds();
+}
+
+TEST(Dragonfly, MinimalWaysFillOneLink) { EXPECT_NEAR(dragonfly_times_alone(FabricRouting::by_target), 16, 0.16); }
+
+/// What goes over a third group loads two links: at best, with all links full, eight times. Messages choose one after
+/// the other, as far as they know, and come near that.
+TEST(Dragonfly, AdaptiveRoutingGoesRoundAFullLink) {
+  const double times = dragonfly_times_alone(FabricRouting::adaptive);
+  EXPECT_GE(times, 8 * 0.99);
+  EXPECT_LE(times, 8 * 1.4);
+}
 
 }  // namespace
 }  // namespace twinlink::model

@@ -62,6 +62,46 @@ TEST(Study, MakesCommandLines) {
                           "--option", "engine=kernel-push", "--ranks", "4"));
 }
 
+TEST(Study, NamesStandForOptions) {
+  const Study study =
+      read_study(study_file("command: workload\naxes:\n  ranks: [4, 8]\n  design:\n"
+                            "    half: {fail: [hca1, hca3], set fabric.size.0: 8}\n    whole: {}\n"));
+  const std::vector<StudyPoint> points = study.points(no_number);
+  ASSERT_EQ(points.size(), 4U);
+  EXPECT_THAT(points[0].values, ElementsAre("4", "half"));
+  EXPECT_THAT(points[0].arguments,
+              ElementsAre("workload", "--ranks", "4", "--fail", "hca1", "--fail", "hca3", "--set", "fabric.size.0=8"));
+  EXPECT_THAT(points[3].values, ElementsAre("8", "whole"));
+  EXPECT_THAT(points[3].arguments, ElementsAre("workload", "--ranks", "8"));
+  EXPECT_THAT(refusal_of("axes: {design: {}}\n"), HasSubstr("axis 'design' has no values"));
+  EXPECT_THAT(refusal_of("axes: {design: {a: 1}}\n"), HasSubstr("'a' is a map of options"));
+  EXPECT_THAT(refusal_of("axes: {design: {a: {json: x}}}\n"), HasSubstr("--json is not of a study's point"));
+}
+
+/// What is asked has a best choice each; the fabric's cost stands beside every one.
+TEST(Study, ChoicesHaveTheirCost) {
+  const StudyIdentity identity{.study = "s", .program = "p", .axes = {"question", "design"}, .points = 4};
+  const auto row = [](const char* question, const char* design, double us, std::uint64_t ports) {
+    return StudyRow{
+        .values = {question, design}, .bytes = 64, .time_us = us, .samples = 1, .ports = ports, .cables = 7};
+  };
+  const std::vector<StudyRow> rows{row("reduce", "rails", 4, 1536), row("reduce", "tree", 2, 1024),
+                                   row("step", "rails", 5, 1536), row("step", "tree", 6, 1024)};
+  const std::vector<BestRow> best = best_rows(identity, rows);
+  ASSERT_EQ(best.size(), 2U) << "one for each question";
+  EXPECT_EQ(best[0].row->values[1], "tree");
+  EXPECT_EQ(best[1].row->values[1], "rails");
+  const std::string page = report::to_markdown(to_document("s", identity, rows));
+  EXPECT_THAT(page, HasSubstr("| question reduce | 64 | design rails | 4.000 | 2.000 | 1536 | 7 |"));
+  EXPECT_LT(page.find("| question reduce | 64 | design tree | 2.000"),
+            page.find("| question reduce | 64 | design rails"));
+  EXPECT_THAT(to_csv(identity, rows), HasSubstr("samples,ports,cables,error\nreduce,rails,64,,4,0,0,0,1,1536,7,\n"));
+  std::vector<StudyRow> none = rows;
+  for (StudyRow& each : none) each.ports = each.cables = 0;
+  EXPECT_THAT(report::to_markdown(to_document("s", identity, none)), ::testing::Not(HasSubstr("ports")));
+  EXPECT_THAT(to_csv(identity, none), HasSubstr("samples,error\n"));
+}
+
 TEST(Study, SaysWhereItIsWrong) {
   EXPECT_THAT(refusal_of("axes: {chunk: []}\n"), HasSubstr("study.yaml:2:15: error: axis 'chunk' has no values"));
   EXPECT_THAT(refusal_of("axes: {}\n"), HasSubstr("there is no axis"));
@@ -225,7 +265,7 @@ TEST(StudyReport, SaysHowManyAreAsFast) {
 
 TEST(SizeTimes, AreReadAsTheyWereWritten) {
   const std::vector<SizeTime> times{{.bytes = 64, .algorithm = "ring", .time_us = 1.0 / 3, .rate_MBps = 192},
-                                    {.bytes = 128, .time_us = 2e-7, .rate_MBps = 1e12}};
+                                    {.bytes = 128, .time_us = 2e-7, .rate_MBps = 1e12, .ports = 1536, .cables = 9}};
   EXPECT_EQ(size_times(to_text(times), "p"), times);
   for (const char* wrong : {"{}", "[]", "[{}]", "", "[1]", R"([{"bytes": 64}])", "\xff",
                             R"([{"bytes": 64, "time_us": 0, "MBps": 1, "algorithm": ""}])",

@@ -12,11 +12,12 @@
 #include <vector>
 
 #include "platforms/machine/fabric.hpp"
+#include "protocols/core/errors.hpp"
 
 namespace twinlink::model {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr Rate kAdapter{25e9};
 
@@ -223,6 +224,143 @@ TEST(FabricPorts, RatiosAreReadAsTheyAreSaid) {
   }
 }
 
+/// With a cable up gone, adaptive routing has (n-1)/n of what the leaf had; and so has what comes down to it.
+TEST(FabricPorts, ADeadCableUpLeavesTheOthers) {
+  int trees_tried = 0;
+  for (const Tree& tree : trees()) {
+    Fabric fabric = tree.fabric(FabricRouting::adaptive);
+    const int up = fabric.ports(tree.nics).up;
+    const bool leaves_leave = tree.nodes() / 2 >= tree.size[0] && tree.nodes() % 2 == 0;
+    if (up < 2 || !leaves_leave) continue;
+    ++trees_tried;
+    const Permutation half = shift_of_nodes(tree.nodes() / 2, tree.nodes());
+    for (const CableFault& cable : fabric.cables("leaf1-up1", 0, tree.nics)) fabric.add_fault(cable);
+    const double left = (up - 1.0) / up;
+    EXPECT_EQ(fabric.cut_off(tree.nics), "");
+    EXPECT_NEAR(fullest(fabric, tree.nodes(), tree.nics, half), 1 / left, 1e-9) << tree.name();
+    EXPECT_NEAR(fabric.bisection(tree.nodes(), tree.nics), left, 1e-12) << tree.name();
+    fabric.faults.clear();
+    for (const CableFault& cable : fabric.cables("leaf1-up1", 0.5, tree.nics)) fabric.add_fault(cable);
+    EXPECT_NEAR(fullest(fabric, tree.nodes(), tree.nics, half), up / (up - 0.5), 1e-9) << tree.name();
+  }
+  EXPECT_GT(trees_tried, 40);
+}
+
+/// No way crosses what is gone, whatever chooses it; what is chosen otherwise stays as it was.
+TEST(FabricPorts, WaysGoRoundWhatIsGone) {
+  for (const Tree& tree : trees()) {
+    for (const FabricRouting routing : {FabricRouting::by_target, FabricRouting::by_source, FabricRouting::by_hash}) {
+      const Fabric whole = tree.fabric(routing);
+      const TreePorts ports = whole.ports(tree.nics);
+      if (ports.up < 2) continue;
+      Fabric fabric = whole;
+      for (const char* name : {"leaf0-up1", "leaf1-up0"}) {
+        for (const CableFault& cable : fabric.cables(name, 0, tree.nics)) fabric.add_fault(cable);
+      }
+      if (ports.pod_up > 1) {
+        for (const CableFault& cable : fabric.cables("pod-switch0-up1", 0, tree.nics)) fabric.add_fault(cable);
+      }
+      if (ports.up == 2) {
+        EXPECT_EQ(fabric.cut_off(tree.nics), "leaves 0 and 1");
+        continue;
+      }
+      ASSERT_EQ(fabric.cut_off(tree.nics), "");
+      for (int from = 0; from < tree.nodes(); ++from) {
+        for (int to = 0; to < tree.nodes(); ++to) {
+          if (from == to) continue;
+          const FabricPort source{from, to % tree.nics, tree.nics};
+          const FabricPort target{to, from % tree.nics, tree.nics};
+          const auto names = [&](const Fabric& of) {
+            std::vector<std::string> all;
+            for (const FabricWay::Hop& hop : fabric_way(of, source, target).hops) {
+              all.push_back(fabric_link_name(hop.link));
+              EXPECT_GT(hop.rate.bytes_per_second(), 0) << all.back();
+            }
+            return all;
+          };
+          const std::vector<std::string> as_ever = names(whole);
+          const std::vector<std::string> now = names(fabric);
+          const auto is_gone = [](const std::string& name) {
+            return name == "leaf 0 up 1" || name == "leaf 0 down 1" || name == "leaf 1 up 0" ||
+                   name == "leaf 1 down 0" || name == "pod switch 0 up 1" || name == "pod switch 0 down 1";
+          };
+          ASSERT_TRUE(std::ranges::none_of(now, is_gone)) << tree.name() << ", " << to_string(routing);
+          if (std::ranges::none_of(as_ever, is_gone)) {
+            ASSERT_EQ(now, as_ever) << tree.name();
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(FabricPorts, ASwitchOfTheSecondLevelTakesAllItsCablesAlong) {
+  Fabric fabric = Tree{FabricShape::rails, {4, 2, 2}, 4, {}}.fabric(FabricRouting::adaptive);
+  const std::vector<CableFault> cables = fabric.cables("pod-switch5", 0, 4);
+  EXPECT_EQ(cables.size(), 8U + 8U) << "eight leaves of its pod, and as many cores";
+  EXPECT_EQ(cables.front(), (CableFault{CableFault::Cable::leaf, 8, 1, 0})) << "the second switch of the second pod";
+  for (const CableFault& cable : cables) fabric.add_fault(cable);
+  EXPECT_NEAR(fullest(fabric, 16, 4, shift_of_nodes(8, 16)), 4.0 / 3, 1e-9);
+}
+
+TEST(FabricPorts, ADragonflyGoesOverAThirdGroup) {
+  Fabric fabric{.link = {.value = kAdapter}, .shape = FabricShape::dragonfly};
+  fabric.size = {5, 4, 2, 4};
+  const FabricPort from{0, 0, 1};
+  const FabricPort to{39, 0, 1};
+  const auto names = [&] {
+    std::vector<std::string> all;
+    for (const FabricWay::Hop& hop : fabric_way(fabric, from, to).hops) all.push_back(fabric_link_name(hop.link));
+    return all;
+  };
+  EXPECT_THAT(names(), testing::Contains("group 0 to 4"));
+  for (const CableFault& cable : fabric.cables("group4-group0", 0, 1)) fabric.add_fault(cable);
+  EXPECT_THAT(names(), testing::Not(testing::Contains("group 0 to 4")));
+  EXPECT_EQ(std::ranges::count_if(names(), [](const std::string& name) { return name.starts_with("group"); }), 2);
+  for (const FabricRouting routing : {FabricRouting::by_target, FabricRouting::adaptive}) {
+    fabric.routing = routing;
+    fabric.faults.clear();
+    for (int i = 0; i < 3; ++i) fabric.add_fault(fabric.cables("group0-group4-cable", 0, 1).front());
+    const std::vector<FabricWay::Hop> hops = fabric_way(fabric, from, to).hops;
+    const auto across = std::ranges::find(hops, "group 0 to 4", [](auto& hop) { return fabric_link_name(hop.link); });
+    ASSERT_NE(across, hops.end());
+    EXPECT_NEAR(across->rate.bytes_per_second(), kAdapter.bytes_per_second(), 1) << "one cable of four";
+    fabric.add_fault(fabric.cables("group0-group4-cable", 0, 1).front());
+    EXPECT_THAT(names(), testing::Not(testing::Contains("group 0 to 4"))) << "the last one";
+  }
+  EXPECT_EQ(fabric_detours(fabric, from, to).size(), 3U);
+  fabric.size = {2, 4, 2, 4};
+  fabric.faults.clear();
+  for (const CableFault& cable : fabric.cables("group0-group1", 0, 1)) fabric.add_fault(cable);
+  EXPECT_EQ(fabric.cut_off(1), "groups 0 and 1");
+  for (const CableFault& cable : fabric.cables("router0-router1", 0, 1)) fabric.add_fault(cable);
+}
+
+TEST(FabricPorts, CablesThatAreNotThereAreRefused) {
+  const auto problem = [](const Fabric& fabric, const std::string& name) -> std::string {
+    try {
+      static_cast<void>(fabric.cables(name, 0, 1));
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const Fabric tree = Tree{FabricShape::fat_tree, {4, 2}, 1, {}}.fabric(FabricRouting::adaptive);
+  EXPECT_EQ(problem(tree, "leaf2-up0"), "there is no leaf 2; there are 0 to 1");
+  EXPECT_EQ(problem(tree, "leaf1-up4"), "there is no link up of a leaf 4; there are 0 to 3");
+  for (const char* name : {"leaf1", "leaf-up", "leaf1-up", "leaf1up2", "router0-router1", "", "leaf1-up99999999999",
+                           "-", "pod-switch0-up0"}) {
+    EXPECT_NE(problem(tree, name), "") << name;
+  }
+  Fabric dragonfly{.link = {.value = kAdapter}, .shape = FabricShape::dragonfly};
+  dragonfly.size = {3, 4, 2};
+  EXPECT_EQ(problem(dragonfly, "router0-router3"), "");
+  for (const char* name : {"router3-router4", "router1-router1", "group0-group3", "group0", "group0-group1-cable2"}) {
+    EXPECT_NE(problem(dragonfly, name), "") << name;
+  }
+  EXPECT_EQ(problem({.link = {.value = kAdapter}}, "leaf0-up0"), "a switch has no cables that messages could go round");
+}
+
 /// Counts of switches and cables that NVIDIA publishes for DGX SuperPOD of B200 (reference architecture, table of
 /// components): 32 nodes of eight adapters a unit, switches of 64 ports.
 TEST(FabricPorts, SuperPodHasTheCablesThatArePublished) {
@@ -242,6 +380,22 @@ TEST(FabricPorts, SuperPodHasTheCablesThatArePublished) {
               "rails: " + std::to_string(row.leaves) + " leaves of 32 ports down and 32 up, " +
                   std::to_string(row.leaf_cables + row.core_cables) + " cables between switches, bisection 100 %");
   }
+}
+
+/// Ports are counted at both ends of a cable between switches, and at one of an adapter's.
+TEST(FabricPorts, PortsAndCablesToBuy) {
+  const auto parts = [](FabricShape shape, std::vector<int> size, int nics, int nodes, int over = 1) {
+    const FabricParts all =
+        parts_of(Tree{shape, std::move(size), nics, {{over, 1}}}.fabric(FabricRouting::adaptive), nodes, nics);
+    return std::pair{all.ports, all.cables};
+  };
+  using Parts = std::pair<std::int64_t, std::int64_t>;
+  EXPECT_EQ(parts(FabricShape::one_switch, {}, 8, 4), (Parts{32, 32}));
+  EXPECT_EQ(parts(FabricShape::rails, {32, 2}, 8, 64), (Parts{3 * 512, 2 * 512}));
+  EXPECT_EQ(parts(FabricShape::fat_tree, {4, 16}, 8, 64, 4), (Parts{512 + 2 * 128, 512 + 128}));
+  EXPECT_EQ(parts(FabricShape::rails, {32, 4, 4}, 8, 512), (Parts{5 * 4096, 3 * 4096})) << "as SuperPOD of 16 units";
+  EXPECT_EQ(parts(FabricShape::dragonfly, {3, 2, 4, 5}, 2, 24), (Parts{48 + 2 * (15 + 3), 48 + 15 + 3}));
+  EXPECT_EQ(parts(FabricShape::torus, {4, 2, 1}, 1, 8), (Parts{8 + 2 * (8 + 4), 8 + 8 + 4}));
 }
 
 /// Frontier: 74 groups of 32 switches with 512 adapters, four links to each other group; all that leaves a group is

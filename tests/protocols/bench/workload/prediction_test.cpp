@@ -76,6 +76,49 @@ TEST(Prediction, ChargesWhatIsSharedWhereItIs) {
               1e-9);
 }
 
+/// A rank that has a message from each other, and none back, takes them in one by one: no ring or pair shows that.
+TEST(Prediction, TakesAStarForWhatItWasWhenTimed) {
+  StepCosts costs = even_costs();
+  costs.star.in.add(1_KiB, 300);
+  costs.star.in.add(4_KiB, 600);
+  costs.star.out.add(1_KiB, 40);
+  const Shape shape{64, 8};
+  EXPECT_NEAR(predicted("gather", "direct", shape, 64_KiB, costs), 300, 1e-9);
+  EXPECT_NEAR(predicted("gather", "direct", shape, 128_KiB, costs), 400, 1e-9) << "between sizes, straight";
+  EXPECT_NEAR(predicted("incast", "direct", shape, 4_KiB, costs), 600, 1e-9);
+  EXPECT_NEAR(predicted("scatter", "direct", shape, 64_KiB, costs), 40, 1e-9);
+  EXPECT_NEAR(predicted("gather", "tree", shape, 64_KiB, costs), 6 * kMessage, 1e-9) << "one message at a time";
+}
+
+TEST(Prediction, KnowsWhatFarPeersShare) {
+  StepCosts costs = even_costs();
+  costs.between.all = {};
+  costs.between.all.add(0_B, 1);
+  costs.between.all.add(1_MiB, 11);
+  costs.between.alone = costs.between.all;
+  costs.between.further_us = 0;
+  costs.between.by_reach = {1, 1, 1, 4};
+  const Shape shape{16, 1};
+  const auto us = [&](const std::string& workload, const std::string& algorithm) {
+    return predicted(workload, algorithm, shape, 1_MiB, costs);
+  };
+  EXPECT_NEAR(us("shift", "direct"), 11, 1e-9);
+  EXPECT_NEAR(us("bisection", "direct"), 1 + 4 * 10, 1e-9) << "eight places further on";
+  // A half to each of 8, 4, 2 and 1 places away, and back: halves of halves.
+  const double halving = (1 + 4 * 5.0) + (1 + 2.5) + (1 + 1.25) + (1 + 0.625);
+  EXPECT_NEAR(us("all-reduce", "halving-doubling"), 2 * halving + 4 * kAdd, 1e-9);
+  costs.between.spread.add(0_B, 2);
+  costs.between.spread.add(1_MiB, 32);
+  EXPECT_NEAR(us("all-to-all", "direct"), 2 + 30 * 15.0 / 16 + kCopy, 1e-6) << "peers all over";
+}
+
+/// The CPU begins the messages within the node and between nodes one after the other.
+TEST(Prediction, BeginsAllMessagesOfAStepOnOneCpu) {
+  StepCosts costs = even_costs();
+  EXPECT_NEAR(predicted("all-to-all", "direct", {64, 8}, 64_KiB, costs), kMessage + (6 + 55) * kFurther + kCopy, 1e-9);
+  EXPECT_NEAR(predicted("all-gather", "ring", {64, 8}, 64_KiB, costs), 63 * kMessage, 1e-9);
+}
+
 TEST(Prediction, OfVeryLargeJobsIsTheSumOfAStepsOrNone) {
   const Shape shape{4096, 8};
   EXPECT_NEAR(predicted("all-gather", "ring", shape, 1_MiB, even_costs()), 4095 * kMessage, 1e-6);
@@ -101,7 +144,8 @@ TEST(Prediction, GoesStraightBetweenSizes) {
 }
 
 TEST(MessageCosts, AreLearntAtSizesThatTheWorkloadSends) {
-  const auto sizes = [](const std::string& workload, const std::string& algorithm, Bytes size) {
+  std::vector<std::uint64_t> stars;
+  const auto sizes = [&stars](const std::string& workload, const std::string& algorithm, Bytes size) {
     Extent extent;
     for (const int rank : {0, 1, 8, 15}) {
       const auto& used = find_algorithm(workloads::find_workload(workload), algorithm);
@@ -111,6 +155,10 @@ TEST(MessageCosts, AreLearntAtSizesThatTheWorkloadSends) {
     EXPECT_EQ(told.sizes(16), extent.sizes(16));
     EXPECT_EQ(told.adds, extent.adds);
     EXPECT_EQ(told.copies, extent.copies);
+    EXPECT_EQ(told.stars_in, extent.stars_in);
+    EXPECT_EQ(told.stars_out, extent.stars_out);
+    EXPECT_EQ(told.star_sizes(), extent.star_sizes());
+    stars = told.stars_in || told.stars_out ? told.star_sizes() : std::vector<std::uint64_t>{};
     return extent.sizes(16);
   };
   using Sizes = std::vector<std::uint64_t>;
@@ -119,6 +167,13 @@ TEST(MessageCosts, AreLearntAtSizesThatTheWorkloadSends) {
   EXPECT_EQ(sizes("broadcast", "tree", 1_MiB), Sizes{1U << 17U});
   EXPECT_EQ(sizes("all-reduce", "halving-doubling", 128_B), (Sizes{1, 4, 8}));
   EXPECT_EQ(sizes("all-to-all", "bruck", 2_KiB), (Sizes{16, 64, 128}));
+  EXPECT_EQ(stars, Sizes{});
+  sizes("gather", "direct", 16_KiB);
+  EXPECT_EQ(stars, Sizes{128});
+  sizes("gather", "tree", 16_KiB);
+  EXPECT_EQ(stars, Sizes{});
+  sizes("reduce", "ring", 1_MiB);
+  EXPECT_EQ(stars, Sizes{1U << 13U}) << "its last step";
 }
 
 TEST(WorkloadRows, SayHowFarAPredictionIsOff) {

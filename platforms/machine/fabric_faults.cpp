@@ -1,0 +1,209 @@
+// Cables between switches that are gone, or have a share of their rate left.
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "platforms/machine/fabric.hpp"
+#include "protocols/core/errors.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using Cable = CableFault::Cable;
+
+/// "leaf3-up2" as {"leaf", 3}, {"up", 2}; a word without a number has -1. Empty: something else.
+std::vector<std::pair<std::string, int>> words_of(std::string_view name) {
+  std::vector<std::pair<std::string, int>> words;
+  while (!name.empty()) {
+    std::size_t end = 0;
+    while (end < name.size() && (name[end] < '0' || name[end] > '9')) ++end;
+    std::string word(name.substr(0, end));
+    name.remove_prefix(end);
+    int number = -1;
+    if (!name.empty()) {
+      const auto [stop, problem] = std::from_chars(name.data(), name.data() + name.size(), number);
+      if (problem != std::errc{}) return {};
+      name.remove_prefix(static_cast<std::size_t>(stop - name.data()));
+    }
+    if (!words.empty()) {
+      if (!word.starts_with('-')) return {};
+      word.erase(0, 1);
+    }
+    words.emplace_back(std::move(word), number);
+  }
+  return words;
+}
+
+void require_below(int number, std::int64_t count, std::string_view what) {
+  if (number >= 0 && number < count) return;
+  throw UsageError(fmt::format("there is no {} {}; there are 0 to {}", what, number, count - 1));
+}
+
+struct TreeCounts {
+  TreePorts ports{};
+  std::int64_t leaves = 0;
+  std::int64_t pods = 1;
+};
+TreeCounts counts_of(const Fabric& fabric, int nics) {
+  TreeCounts counts{.ports = fabric.ports(nics)};
+  counts.pods = fabric.size.size() > 2 ? fabric.size[2] : 1;
+  counts.leaves = counts.pods * counts.ports.pod_down;
+  return counts;
+}
+
+/// Is there a way between two leaves?
+bool are_joined(const Fabric& fabric, const TreeCounts& tree, std::int64_t a, std::int64_t b) {
+  const auto is_left = [&](Cable cable, std::int64_t from, std::int64_t number) {
+    return std::ranges::none_of(fabric.faults, [&](const CableFault& fault) {
+      return fault.cable == cable && fault.a == from && fault.b == number && fault.share <= 0;
+    });
+  };
+  const TreePorts& ports = tree.ports;
+  const bool one_pod = a / ports.pod_down == b / ports.pod_down;
+  for (int up = 0; up < ports.up; ++up) {
+    if (!is_left(Cable::leaf, a, up) || !is_left(Cable::leaf, b, up)) continue;
+    if (one_pod) return true;
+    for (int core = 0; core < ports.pod_up; ++core) {
+      if (is_left(Cable::pod, a / ports.pod_down * ports.up + up, core) &&
+          is_left(Cable::pod, b / ports.pod_down * ports.up + up, core)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/// Leaves that have lost something stand for themselves; a pod's first two for the others of a pod that has.
+std::string cut_off_leaves(const Fabric& fabric, int nics) {
+  const TreeCounts tree = counts_of(fabric, nics);
+  std::set<std::int64_t> leaves;
+  const auto add_pod = [&](std::int64_t pod) {
+    for (std::int64_t leaf = pod * tree.ports.pod_down; leaf < std::min(pod * tree.ports.pod_down + 2, tree.leaves);
+         ++leaf) {
+      if (leaf < (pod + 1) * tree.ports.pod_down) leaves.insert(leaf);
+    }
+  };
+  for (std::int64_t pod = 0; pod < std::min<std::int64_t>(tree.pods, 2); ++pod) add_pod(pod);
+  for (const CableFault& fault : fabric.faults) {
+    if (fault.cable == Cable::leaf) leaves.insert(fault.a);
+    add_pod(fault.cable == Cable::leaf ? fault.a / tree.ports.pod_down : fault.a / tree.ports.up);
+  }
+  for (const std::int64_t a : leaves) {
+    for (const std::int64_t b : leaves) {
+      if (a < b && !are_joined(fabric, tree, a, b)) return fmt::format("leaves {} and {}", a, b);
+    }
+  }
+  return "";
+}
+
+std::string cut_off_routers(const Fabric& fabric) {
+  const auto is_gone = [&](Cable cable, int a, int b) {
+    return std::ranges::any_of(fabric.faults, [&](const CableFault& fault) {
+      return fault.cable == cable && fault.a == std::min(a, b) && fault.b == std::max(a, b) && fault.share <= 0;
+    });
+  };
+  for (const CableFault& fault : fabric.faults) {
+    if (fault.share > 0) continue;
+    const bool groups = fault.cable == Cable::groups;
+    const int first = groups ? 0 : fault.a / fabric.size[1] * fabric.size[1];
+    const int count = groups ? fabric.size[0] : fabric.size[1];
+    bool round = false;
+    for (int third = first; third < first + count && !round; ++third) {
+      round = third != fault.a && third != fault.b && !is_gone(fault.cable, fault.a, third) &&
+              !is_gone(fault.cable, third, fault.b);
+    }
+    if (!round) return fmt::format("{} {} and {}", groups ? "groups" : "routers", fault.a, fault.b);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<CableFault> Fabric::cables(std::string_view name, double share, int nics) const {
+  const auto words = words_of(name);
+  const auto are = [&](std::initializer_list<std::string_view> names) {
+    return std::ranges::equal(words, names, {}, &std::pair<std::string, int>::first);
+  };
+  if (is_tree()) {
+    const TreeCounts tree = counts_of(*this, nics);
+    if (are({"leaf", "up"})) {
+      require_below(words[0].second, tree.leaves, "leaf");
+      require_below(words[1].second, tree.ports.up, "link up of a leaf");
+      return {{Cable::leaf, words[0].second, words[1].second, share}};
+    }
+    const std::int64_t switches = tree.pods * tree.ports.up;
+    if (are({"pod-switch"})) {
+      require_below(words[0].second, switches, "switch of the second level");
+      const int pod = words[0].second / tree.ports.up;
+      std::vector<CableFault> all;
+      for (int leaf = pod * tree.ports.pod_down; leaf < (pod + 1) * tree.ports.pod_down; ++leaf) {
+        all.push_back({Cable::leaf, leaf, words[0].second % tree.ports.up, share});
+      }
+      for (int core = 0; core < tree.ports.pod_up; ++core) {
+        all.push_back({Cable::pod, words[0].second, core, share});
+      }
+      return all;
+    }
+    if (are({"pod-switch", "up"}) && tree.ports.pod_up > 0) {
+      require_below(words[0].second, switches, "switch of the second level");
+      require_below(words[1].second, tree.ports.pod_up, "link up of the second level");
+      return {{Cable::pod, words[0].second, words[1].second, share}};
+    }
+    throw UsageError(fmt::format("a {} has leaf0-up0, pod-switch0{}", to_string(shape),
+                                 tree.ports.pod_up > 0 ? ", pod-switch0-up0" : ""));
+  }
+  if (shape == FabricShape::dragonfly) {
+    const bool one = are({"group", "group", "cable"}) && words[2].second == -1;
+    if (one || are({"group", "group"}) || are({"router", "router"})) {
+      const bool routers = words[0].first == "router";
+      const std::int64_t count = routers ? std::int64_t{size[0]} * size[1] : size[0];
+      for (int i = 0; i < 2; ++i) require_below(words[static_cast<std::size_t>(i)].second, count, words[0].first);
+      const auto [a, b] = std::minmax(words[0].second, words[1].second);
+      if (a == b || (routers && a / size[1] != b / size[1])) {
+        throw UsageError(routers ? "a cable joins two routers of one group" : "a cable joins two groups");
+      }
+      return {{routers ? Cable::routers : one ? Cable::one_cable : Cable::groups, a, b, share}};
+    }
+    throw UsageError("a dragonfly has router0-router1, group0-group1, group0-group1-cable");
+  }
+  throw UsageError(fmt::format("a {} has no cables that messages could go round", to_string(shape)));
+}
+
+void Fabric::add_fault(const CableFault& fault) {
+  const bool one = fault.cable == Cable::one_cable;
+  const double links = size.size() > 3 ? size[3] : 1;
+  CableFault whole = fault;
+  if (one) whole.cable = Cable::groups;
+  if (one) whole.share = 1 - (1 - fault.share) / links;
+  auto known = std::ranges::find_if(faults, [&](const CableFault& other) {
+    return other.cable == whole.cable && other.a == whole.a && other.b == whole.b;
+  });
+  if (known == faults.end()) {
+    faults.push_back(whole);
+    known = faults.end() - 1;
+  } else {
+    known->share = one ? known->share - (1 - whole.share) : std::min(known->share, whole.share);
+  }
+  constexpr double kRounding = 1e-9;
+  if (known->share < kRounding) known->share = 0;
+}
+
+std::string Fabric::cut_off(int nics) const {
+  if (faults.empty()) return "";
+  return is_tree() ? cut_off_leaves(*this, nics) : cut_off_routers(*this);
+}
+
+std::map<int, double> shares_of_leaves(const Fabric& fabric, const TreePorts& ports) {
+  std::map<int, double> left;
+  for (const CableFault& fault : fabric.faults) {
+    if (fault.cable == Cable::leaf) left.try_emplace(fault.a, ports.up).first->second -= 1 - fault.share;
+  }
+  return left;
+}
+
+}  // namespace twinlink::model
