@@ -48,9 +48,9 @@ TWINLINK_GPU_ONLY bool all_to_all(Block& block, const Program& p) {
   return true;
 }
 
-/// False: the host has given it up.
+/// All but trees. False: the host has given it up.
 template <class Block>
-TWINLINK_GPU_ONLY bool run(Block& block, const Program& p) {
+TWINLINK_GPU_ONLY bool run_in_rings(Block& block, const Program& p) {
   switch (p.operation) {
     case Operation::clear:
       block.clear(0);
@@ -58,7 +58,7 @@ TWINLINK_GPU_ONLY bool run(Block& block, const Program& p) {
     case Operation::exchange:
       return exchange(block, p);
     case Operation::all_reduce:
-      return is_tree(p) ? tree_all_reduce(block, p) : ring_all_reduce(block, p);
+      return ring_all_reduce(block, p);
     case Operation::all_gather:
       return ring_all_gather(block, p);
     case Operation::reduce_scatter:
@@ -71,6 +71,11 @@ TWINLINK_GPU_ONLY bool run(Block& block, const Program& p) {
       return all_to_all(block, p);
   }
   return true;
+}
+
+template <class Block>
+TWINLINK_GPU_ONLY bool run(Block& block, const Program& p) {
+  return is_tree(p) ? tree_all_reduce(block, p) : run_in_rings(block, p);
 }
 
 }  // namespace twinlink::gpu

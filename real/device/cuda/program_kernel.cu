@@ -100,8 +100,7 @@ class CudaBlock {
     __threadfence_system();
   }
 
-  /// Once in the code: every primitive of every algorithm calls it, and a call is nothing beside a slot.
-  __device__ __noinline__ bool move(const gpu::Move& move) {
+  __device__ bool move(const gpu::Move& move) {
     switch (p_.format) {
       case LineFormat::simple:
         return move_simple(move);
@@ -321,16 +320,27 @@ class CudaBlock {
   const gpu::Program& p_;
 };
 
-__global__ void __launch_bounds__(kProgramThreads) run_program(const ProgramArguments arguments) {
+// Arguments stay where they are: a copy of them in each thread's memory takes longer than a small program.
+__global__ void __launch_bounds__(kProgramThreads) run_program(const __grid_constant__ ProgramArguments arguments) {
   CudaBlock block(arguments);
-  gpu::run(block, arguments.program);
+  gpu::run_in_rings(block, arguments.program);
+}
+// A kernel of its own: what trees need of registers rings shall not lack.
+__global__ void __launch_bounds__(kProgramThreads) run_tree(const __grid_constant__ ProgramArguments arguments) {
+  CudaBlock block(arguments);
+  gpu::tree_all_reduce(block, arguments.program);
 }
 
 }  // namespace
 
 cudaError_t launch_program_kernel(const ProgramArguments& arguments, cudaStream_t stream) {
   cudaGetLastError();  // a query that said "not ready" left that behind
-  run_program<<<static_cast<unsigned>(gpu::blocks_of(arguments.program)), kProgramThreads, 0, stream>>>(arguments);
+  const auto blocks = static_cast<unsigned>(gpu::blocks_of(arguments.program));
+  if (gpu::is_tree(arguments.program)) {
+    run_tree<<<blocks, kProgramThreads, 0, stream>>>(arguments);
+  } else {
+    run_program<<<blocks, kProgramThreads, 0, stream>>>(arguments);
+  }
   return cudaGetLastError();
 }
 
