@@ -22,7 +22,7 @@ fi
 clang_tidy=clang-tidy-$llvm
 clang_compiler=clang++-$llvm
 check_packages+=("$clang_tidy" "clang-$llvm" "libclang-rt-$llvm-dev")
-all_packages=(chromium)  # of ./check --all
+all_packages=(chromium "python3-clang-$llvm" "libclang-$llvm-dev")  # of ./check --all
 
 say() { printf '==> %s\n' "$*"; }
 

@@ -14,7 +14,8 @@ set(twinlink_share ${CMAKE_INSTALL_DATADIR}/twinlink)  # where the programs look
 file(GLOB twinlink_platforms CONFIGURE_DEPENDS platforms/*.yaml platforms/*.json)
 install(FILES ${twinlink_platforms} DESTINATION ${twinlink_share}/platforms)
 install(DIRECTORY platforms/parts DESTINATION ${twinlink_share}/platforms FILES_MATCHING PATTERN *.yaml)
-install(PROGRAMS validate/node DESTINATION ${twinlink_share}/validate)
+install(PROGRAMS validate/node validate/fleet validate/expect DESTINATION ${twinlink_share}/validate)
+install(FILES validate/MACHINES.md DESTINATION ${twinlink_share}/validate)  # the errors that validate/expect tells
 install(DIRECTORY validate/studies DESTINATION ${twinlink_share}/validate)
 install(DIRECTORY validate/scripts DESTINATION ${twinlink_share}/validate USE_SOURCE_PERMISSIONS)
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

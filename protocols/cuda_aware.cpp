@@ -3,7 +3,8 @@
 //   1. same device:  a copy within it (gpudirect-v2)
 //   2. CUDA IPC:     one node, peer access, and a message that is worth the handshake (cuda-ipc)
 //   3. RDMA:         the adapter reaches device memory (gpudirect-v3)
-//   4. staged whole: a small message, one copy on each side (gpudirect-v1)
+//   4. staged whole: a small message, one copy on each side (gpudirect-v1); up to `cpu_to` before 3, by the CPU's own
+//      copies
 //   5. pipeline:     everything else, in blocks through pinned memory (gpudirect-v1)
 //
 // A message with one end in host memory takes no peer copy and no IPC: rule 3, 4 or 5 at the end that lies on the GPU.
@@ -85,6 +86,9 @@ constexpr std::array kOptions{
     Option{"rules", kNamesOf<kLibraries>, "mvapich2", "whose order and limits the choice follows"},
     Option{"ipc_from", "SIZE", "32K", "all but openmpi: messages of this size and more go by CUDA IPC"},
     Option{"whole_to", "SIZE", "16K", "messages up to this size are staged whole, larger ones as a pipeline"},
+    Option{"cpu_to", "SIZE", "0",
+           "messages up to this size are staged whole by the CPU's own copies (GDRCopy), where it has device memory "
+           "mapped; 0: none"},
     Option{"use_cuda", kNamesOf<kSwitch>, "1", "mvapich2: does the library take device pointers at all?"},
     Option{"ipc", kNamesOf<kSwitch>, "1",
            "mvapich2: 0: no CUDA IPC, but within a node the adapter in loopback, where there is one"},
@@ -177,6 +181,7 @@ class ChoosingChannel final : public Channel {
     for (const auto& [key, messages] : sorted) {
       rank_.step("choose " + key.first);
       Channel& way = open(key);
+      look_up_pointers(key, messages);
       Outcome outcome = way.exchange(messages.outgoing, messages.incoming);
       last_ = key.first + ": " + way.path_taken();
       if (outcome.ok()) continue;
@@ -216,6 +221,17 @@ class ChoosingChannel final : public Channel {
     if (std::ranges::find(options, "send", &Option::name) != options.end())
       way.settings.options["send"] = "synchronous";
     if (way.protocol == "cuda-ipc") way.settings.options["eager"] = "0";
+  }
+
+  /// The library asks the driver of each device pointer. What goes to the network as it lies, send() and receive() ask
+  /// of.
+  void look_up_pointers(const Key& key, const Messages& messages) {
+    if (key.first == "gpudirect-v3") return;
+    for (const auto& views : {messages.outgoing, messages.incoming}) {
+      for (const View& view : views) {
+        if (view.buffer.memory == Memory::device) rank_.look_up_pointer(peer_);
+      }
+    }
   }
 
   Channel& open(const Key& key) {
@@ -258,15 +274,20 @@ class CudaAware final : public Protocol {
         Preset{"openmpi",
                "smcuda within a node whatever the size; whole messages to 12 KiB, openib's eager limit",
                {.options = {{"rules", "openmpi"}, {"whole_to", "12K"}}}},
-        Preset{"mvapich2-gdr",
-               "MVAPICH2-GDR 2.3 for Power9: CUDA IPC from 32 KiB, RDMA up to 64 KiB, whole messages to 16 KiB",
-               {.options = {{"rules", "mvapich2-gdr"}}}},
-        Preset{"ucx",
-               "UCX: CUDA IPC and RDMA whatever the size above its eager messages of 8 KiB (its pull request 5132)",
-               {.options = {{"rules", "ucx"}, {"ipc_from", "8K"}, {"whole_to", "8K"}}}},
+        Preset{
+            "mvapich2-gdr",
+            "MVAPICH2-GDR 2.3 for Power9: CUDA IPC from 32 KiB, RDMA up to 64 KiB, whole messages to 16 KiB, those to "
+            "8 KiB by GDRCopy (its manual's limit, not read again)",
+            {.options = {{"rules", "mvapich2-gdr"}, {"cpu_to", "8K"}}}},
+        Preset{
+            "ucx",
+            "UCX: CUDA IPC and RDMA whatever the size above its eager messages of 8 KiB (its pull request 5132), which "
+            "the CPU copies by itself (gdr_copy)",
+            {.options = {{"rules", "ucx"}, {"ipc_from", "8K"}, {"whole_to", "8K"}, {"cpu_to", "8K"}}}},
         Preset{"spectrum",
-               "Spectrum MPI: CUDA IPC and RDMA up to 128 KiB (arXiv 2010.10378); the limit of IPC is assumed",
-               {.options = {{"rules", "spectrum"}, {"ipc_from", "8K"}, {"whole_to", "8K"}}}},
+               "Spectrum MPI: CUDA IPC whatever the size (messages of 4 B to 64 KiB take equally long within a node, "
+               "BenchPress) and RDMA up to 128 KiB (arXiv 2010.10378)",
+               {.options = {{"rules", "spectrum"}, {"ipc_from", "0"}, {"whole_to", "8K"}}}},
         Preset{"cray-mpich",
                "Cray MPICH on Slingshot: RDMA of all sizes; the limit of CUDA IPC is assumed",
                {.options = {{"rules", "cray-mpich"}, {"ipc_from", "8K"}, {"whole_to", "8K"}}}},
@@ -307,6 +328,7 @@ CudaAwareRules cuda_aware_rules(const Settings& settings) {
                        .ipc = read.choice("ipc", kSwitch),
                        .ipc_from = read.size("ipc_from"),
                        .whole_to = read.size("whole_to"),
+                       .cpu_to = read.size("cpu_to"),
                        .chunk = settings.chunk,
                        .depth = settings.depth,
                        .shared_memory = read.choice("shared_memory", kSwitch)};
@@ -365,6 +387,14 @@ CudaAwareChoice choose_protocol(const CudaAwareRules& rules, const Path& path, B
   if (may_map && !one_on_host && path.peer_access && size >= rules.ipc_from) {
     return with_defaults("cuda-ipc", "one node with peer access, and at least " + format_size(rules.ipc_from));
   }
+  // UCX's eager messages between nodes are read by the adapter.
+  const bool by_cpu = size <= rules.cpu_to && rules.cpu_to > Bytes{} && (path.same_node || rules.is_mvapich2());
+  if (by_cpu && path.cpu_reaches_device && path.shared_buffers) {
+    CudaAwareChoice choice = with_defaults(
+        "gpudirect-v1", "at most " + format_size(rules.cpu_to) + ": whole, by the CPU's own copies on each side");
+    choice.settings.options["copies"] = "cpu";
+    return choice;
+  }
   const Pipelines presets = pipelines_of(rules.library);
   if (find_protocol("gpudirect-v3").supports(path).usable()) {
     return pipeline("gpudirect-v3", presets.rdma, "the adapter reaches device memory");
@@ -383,6 +413,10 @@ std::string describe(const CudaAwareRules& rules) {
               ? "2. same node: CUDA IPC, or staged where it is refused (cuda-ipc); nodes of one domain: gpudirect-v2\n"
               : "2. same node, peer access, from " + format_size(rules.ipc_from) +
                     ": CUDA IPC (cuda-ipc); nodes of one domain: gpudirect-v2\n";
+  if (rules.cpu_to > Bytes{}) {
+    text += "   to " + format_size(rules.cpu_to) +
+            ": staged whole by the CPU's own copies, where it has device memory mapped\n";
+  }
   text += "3. the adapter reaches device memory: RDMA (gpudirect-v3)\n";
   text +=
       "4. to " + format_size(rules.whole_to) + ": staged whole (gpudirect-v1; staging where no buffers are shared)\n";

@@ -19,6 +19,7 @@ struct CudaAwareRules {
   bool ipc = true;               ///< CUDA IPC may be used
   Bytes ipc_from{};              ///< messages of this size and more go by it
   Bytes whole_to{};              ///< messages up to this size are staged whole; beyond, as a pipeline
+  Bytes cpu_to{};                ///< messages up to this size the CPU copies by itself, before RDMA; 0: none
   std::optional<Bytes> chunk{};  ///< of the pipelines (gpudirect-v1 and v3) instead of their presets' own
   std::optional<int> depth{};
   /// What carries messages within a node where CUDA IPC is off: an adapter in loopback, where there is one, or shared

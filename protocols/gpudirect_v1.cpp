@@ -11,6 +11,9 @@
 // out, the network and the copies in of successive chunks overlap: the pipeline of a CUDA-aware MPI library, whose
 // receiver grants credits for its buffers in batches (the option `credits`).
 //
+// For small messages the CPU may copy between device memory and the buffers by itself (the option `copies`): it has the
+// memory mapped, by GDRCopy or a coherent link, and pays no start of an engine.
+//
 // An end whose messages lie in host memory copies nothing: the network takes and brings them as they lie. With shared
 // buffers its CPU copies them into and out of the segment.
 //
@@ -39,15 +42,22 @@ namespace {
 enum class Buffers { own, shared };
 constexpr std::array kBuffers{OptionChoice<Buffers>{"own", Buffers::own},
                               OptionChoice<Buffers>{"shared", Buffers::shared}};
-/// Is every copy waited for?
-constexpr std::array kCopies{OptionChoice<bool>{"asynchronous", false}, OptionChoice<bool>{"synchronous", true}};
+/// Is every copy waited for, or the CPU's own?
+enum class Copies { asynchronous, synchronous, cpu };
+constexpr std::array kCopies{OptionChoice<Copies>{"asynchronous", Copies::asynchronous},
+                             OptionChoice<Copies>{"synchronous", Copies::synchronous},
+                             OptionChoice<Copies>{"cpu", Copies::cpu}};
 
 constexpr std::array kOptions{
     Option{"buffers", kNamesOf<kBuffers>, "own",
            "own: the network moves the bytes on; shared: both GPUs of a node reach one segment, and --chunk 0 takes "
            "for each message the chunk that suits its size"},
     Option{"credits", "COUNT", "0", "the receiver grants so many at once; 0: posted receives are enough"},
-    Option{"copies", kNamesOf<kCopies>, "asynchronous", "synchronous: the CPU waits for every copy"}, kSendOption};
+    Option{
+        "copies", kNamesOf<kCopies>, "asynchronous",
+        "synchronous: the CPU waits for every copy; cpu: it loads and stores device memory by itself (GDRCopy), into "
+        "buffers of one's own"},
+    kSendOption};
 
 /// Header of a fragment of Open MPI's pipeline (its source).
 constexpr Bytes kFragmentHeader = 32_B;
@@ -98,16 +108,25 @@ class GpuDirectV1 final : public Protocol {
     require_support(*this, rank.path_to(peer));
     const OptionReader read(*this, settings);
     const auto credits = read.count("credits");
-    const bool synchronous = read.choice("copies", kCopies);
+    const auto copies = read.choice("copies", kCopies);
+    const bool synchronous = copies == Copies::synchronous;
     if (credits > static_cast<std::uint64_t>(settings.depth_or_one())) {
       throw UsageError("protocol 'gpudirect-v1': credits come in batches of " + std::to_string(credits) +
                        ", but the depth gives the receiver only " + std::to_string(settings.depth_or_one()) +
                        " buffers: the sender would wait for ever");
     }
-    if (read.choice("buffers", kBuffers) == Buffers::own) {
+    const auto buffers = read.choice("buffers", kBuffers);
+    if (copies == Copies::cpu && buffers == Buffers::shared) {
+      throw UsageError("protocol 'gpudirect-v1': copies=cpu has buffers of its own, and no segment that GPUs reach");
+    }
+    if (const Answer& reaches = rank.path_to(peer).cpu_reaches_device; copies == Copies::cpu && !reaches) {
+      throw UnavailableError("protocol 'gpudirect-v1' with copies=cpu cannot run here: " + reaches.reason);
+    }
+    if (buffers == Buffers::own) {
       const StagedStyle style{.memory = Memory::pinned,
                               .credits = credits,
                               .synchronous = synchronous,
+                              .engine = copies == Copies::cpu ? Engine::cpu : Engine::dma,
                               .sending = read.choice("send", kSendings)};
       return std::make_unique<StagedChannel>(rank, peer, settings, style);
     }

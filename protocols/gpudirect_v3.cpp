@@ -183,9 +183,17 @@ class RdmaChannel final : public Channel {
             }};
   }
 
+  /// A pipeline has as many buffers as its depth. Messages that go as they lie need none, and are all posted at once.
+  [[nodiscard]] std::size_t depth_of(const Plan& plan) const {
+    const auto depth = static_cast<std::size_t>(settings_.depth_or_one());
+    const bool whole =
+        std::ranges::all_of(plan.roles, [](const Plan::Role& r) { return r.direct && r.first && r.last; });
+    return whole ? std::max(depth, plan.pieces.size()) : depth;
+  }
+
   [[nodiscard]] Lane sending(const Plan& plan) {
     return {.pieces = plan.pieces,
-            .depth = static_cast<std::size_t>(settings_.depth_or_one()),
+            .depth = depth_of(plan),
             .steps = {
                 registering(plan),
                 {"copy out",
@@ -203,7 +211,7 @@ class RdmaChannel final : public Channel {
   }
   [[nodiscard]] Lane receiving(const Plan& plan) {
     return {.pieces = plan.pieces,
-            .depth = static_cast<std::size_t>(settings_.depth_or_one()),
+            .depth = depth_of(plan),
             .steps = {
                 registering(plan),
                 {"receive",

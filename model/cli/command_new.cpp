@@ -62,7 +62,7 @@ void add_new_command(Program& program) {
   };
   add_part("--gpu", wishes.gpu, "Its GPUs: h100, a100-pcie, or another of platforms/parts/gpu", "")->required();
   add_part("--cpu", wishes.cpu, "Its processors", "2-sapphire-rapids");
-  add_part("--nic", wishes.nic, "Its adapters, as many as GPUs: cx7, slingshot11", "no network");
+  add_part("--nic", wishes.nic, "Its adapters: cx7, slingshot11", "no network");
   add_part("--mpi", wishes.mpi, "Its MPI library", "openmpi");
   add_part("--driver", wishes.driver, "The GPUs' driver", "cuda12, or rocm6 for GPUs of AMD");
   add_part("--switch", wishes.switches, "What joins the GPUs beside PCIe, or none",
@@ -70,6 +70,8 @@ void add_new_command(Program& program) {
   constexpr int kMostGpus = 64;
   bench::add_count_option(*command, "--gpus", 1, kMostGpus, "8", "GPUs of a node",
                           [options](int count) { options->wishes.gpus = count; });
+  bench::add_count_option(*command, "--adapters", 1, kMostGpus, "as many as GPUs", "Adapters of a node",
+                          [options](int count) { options->wishes.adapters = count; });
   bench::add_count_option(*command, "--nodes", 1, kMostNodes, "2, or 1 without a network", "How many nodes",
                           [options](int count) { options->wishes.nodes = count; });
   const bench::OptionGroup outputs(*command, "Output");

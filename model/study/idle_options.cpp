@@ -71,7 +71,8 @@ std::vector<std::string> idle_pieces(const bench::SettingsOptions& asked, const 
     if (library_takes(messages, make_settings(messages.protocol, plain))) return {};
     return {fmt::format("{} no effect: the library takes ways that have pieces of their own", what)};
   }
-  if (messages.protocol.delegates()) return {};
+  // Thread blocks cut by themselves: each its share, by slots of the line format.
+  if (messages.protocol.delegates() || messages.protocol.does_collectives()) return {};
   const Bytes largest = *std::ranges::max_element(messages.sizes);
   const bool whole = (!messages.protocol.cuts_messages(settings) &&
                       messages.protocol.supports(messages.path).kind == Support::Kind::yes) ||

@@ -15,7 +15,8 @@ constexpr std::array<std::string_view, kCopyKinds> kCopyKindNames{
     "device-to-pageable", "device-to-device", "peer",
     "peer-read",          "host-to-host",     "kernel-push",
     "kernel-pull",        "kernel-local",     "kernel-to-pinned",
-    "kernel-from-pinned", "resident-push"};
+    "kernel-from-pinned", "resident-push",    "cpu-to-device",
+    "cpu-from-device"};
 
 }  // namespace
 
@@ -43,10 +44,15 @@ bool reads_host_memory(CopyKind kind) {
 
 bool reads_far_end(CopyKind kind) {
   using enum CopyKind;
-  return reads_host_memory(kind) || kind == peer_read || kind == kernel_pull;
+  return reads_host_memory(kind) || kind == peer_read || kind == kernel_pull || kind == cpu_from_device;
 }
 
-bool ends_by_event(CopyKind kind) { return kind != CopyKind::host_to_host && kind != CopyKind::resident_push; }
+bool is_by_cpu(CopyKind kind) {
+  using enum CopyKind;
+  return kind == host_to_host || kind == cpu_to_device || kind == cpu_from_device;
+}
+
+bool ends_by_event(CopyKind kind) { return !is_by_cpu(kind) && kind != CopyKind::resident_push; }
 
 Seconds NetworkCosts::latency_asking(Bytes size, Seconds asking) const {
   const Seconds measured = latency.value.at(size);

@@ -82,6 +82,9 @@ struct ForcedWay {
 struct HostMemory {
   std::string name{};
   Sourced<Rate> copy_rate{};  ///< memcpy by one core, bytes copied per second
+  /// How fast one of its cores runs the code of driver and library, beside the one on which what that takes was
+  /// measured; absent: as fast. See on_cpu().
+  std::optional<Sourced<Ratio>> speed{};
   /// What all reads of its DRAM get together, and what all writes get; absent: never the limit.
   std::optional<Sourced<Rate>> bandwidth{};
   /// How much of it the caches of its CPUs hold: what was used last; absent: all that is ever used.
@@ -131,15 +134,19 @@ enum class CopyKind {
   kernel_local,        ///< a kernel copies within its GPU
   kernel_to_pinned,    ///< a kernel stores into page-locked host memory
   kernel_from_pinned,  ///< a kernel loads from page-locked host memory
-  resident_push        ///< a resident kernel stores into the memory of a peer
+  resident_push,       ///< a resident kernel stores into the memory of a peer
+  cpu_to_device,       ///< the CPU stores into device memory that it has mapped
+  cpu_from_device      ///< the CPU loads from it
 };
-inline constexpr int kCopyKinds = 14;
+inline constexpr int kCopyKinds = 16;
 /// As the platform file spells it: "pinned-to-device".
 std::string_view to_string(CopyKind kind);
 /// Do such copies read host memory?
 bool reads_host_memory(CopyKind kind);
 /// Do the bytes come from the far end of the way? A request crosses it first, so that the way's latency counts twice.
 bool reads_far_end(CopyKind kind);
+/// Does the calling CPU move the bytes itself, by its own loads and stores?
+bool is_by_cpu(CopyKind kind);
 /// Does the CPU learn by an event that such a copy is over? What the CPU has done itself it knows, and a resident
 /// kernel tells it by a word in host memory.
 bool ends_by_event(CopyKind kind);
@@ -153,6 +160,8 @@ struct BlockCosts {
   Sourced<Seconds> ll{};      ///< a line of LL
   Sourced<Seconds> ll128{};   ///< a line of LL128
   Sourced<Seconds> simple{};  ///< a slot of Simple: barrier, fence and counter
+  /// From the end of a program until the next one of its graph begins; absent: as nothing.
+  std::optional<Sourced<Seconds>> next{};
 };
 
 /// A kind of GPU: its data sheet, and what its copy engines and kernels cost.

@@ -23,6 +23,7 @@ void each_field(Either<Passing> auto& passing, const auto& visit) {
 
 void each_field(Either<HostMemory> auto& memory, const auto& visit) {
   visit("copy_rate", memory.copy_rate);
+  visit("speed", memory.speed);
   visit("bandwidth", memory.bandwidth);
   visit("cache", memory.cache);
   each_field(memory.passing, visit);
@@ -51,6 +52,7 @@ void each_field(Either<BlockCosts> auto& blocks, const auto& visit) {
   visit("ll", blocks.ll);
   visit("ll128", blocks.ll128);
   visit("simple", blocks.simple);
+  visit("next", blocks.next);
 }
 
 void each_field(Either<GpuType> auto& type, const auto& visit) {

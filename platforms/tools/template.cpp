@@ -78,7 +78,8 @@ struct PcieSlot {
 PcieSlot slot_of(std::string_view capability) {
   if (capability.starts_with("9") || capability.size() > 3) return {"57.6 GB/s", "pcie5-x16"};
   if (capability.starts_with("8")) return {"28.8 GB/s", "pcie4-x16"};
-  return capability.starts_with("3.0") ? PcieSlot{"7.31 GB/s", "pcie2-x16"} : PcieSlot{"14.4 GB/s", "pcie3-x16"};
+  return capability.starts_with("3.0") || capability.starts_with("2.") ? PcieSlot{"7.31 GB/s", "pcie2-x16"}
+                                                                       : PcieSlot{"14.4 GB/s", "pcie3-x16"};
 }
 
 /// Which parts a file includes, and what they call theirs.
@@ -118,7 +119,8 @@ ChosenParts choose(const TemplateWishes& wishes, const fs::path& parts) {
 
   take("cpu", wishes.cpu);
   const YamlValue cpu_part = load_part(parts / chosen.files.back());
-  for (const auto& [section, name] : {std::pair("memories", "numa"), std::pair("hubs", "socket")}) {
+  for (const auto& [section, name] :
+       {std::pair("memories", "numa"), std::pair("hubs", "ioh"), std::pair("hubs", "socket")}) {
     const std::vector<std::string> keys = keys_of(cpu_part, "nodes", section);
     const auto is_root = [&](const std::string& key) { return key.starts_with(name); };
     const auto count = static_cast<int>(std::ranges::count_if(keys, is_root));
@@ -145,30 +147,41 @@ std::string template_text(const TemplateWishes& wishes, const fs::path& parts, c
     throw UsageError(
         fmt::format("--gpus {}: the {} sockets of this CPU cannot share them evenly", wishes.gpus, chosen.roots));
   }
-  const fs::path folder = fs::absolute(out).parent_path();
+  const int count = wishes.adapters == 0 ? wishes.gpus : wishes.adapters;
+  if (wishes.adapters != 0 && wishes.nic.empty()) throw UsageError("--adapters needs --nic: which adapters");
+  if (wishes.gpus % count != 0) {
+    throw UsageError(fmt::format("--adapters {}: {} GPUs cannot share them evenly", count, wishes.gpus));
+  }
+  // Where a folder is a link to another, '..' leads out of the other.
+  const fs::path folder = fs::weakly_canonical(fs::absolute(out).parent_path());
   std::string text = fmt::format(
       "# A template: each GPU{} on a socket by a link of its own. Put the switches and the links of the machine in\n"
       "# their place, and say of each number where it comes from: platforms/SCHEMA.md, and 'twinlink-sim check'.\n"
       "schema: 2\nname: {}\ndescription: \"{} x {}\"\ninclude:\n",
-      wishes.nic.empty() ? "" : " and its adapter", wishes.name, wishes.gpus, chosen.gpu_model);
+      wishes.nic.empty()     ? ""
+      : count == wishes.gpus ? " and its adapter"
+                             : ", and each adapter,",
+      wishes.name, wishes.gpus, chosen.gpu_model);
   for (const std::string& file : chosen.files) {
-    text += fmt::format("  - {}\n", fs::absolute(parts / file).lexically_relative(folder).generic_string());
+    text += fmt::format("  - {}\n", fs::weakly_canonical(parts / file).lexically_relative(folder).generic_string());
   }
   const std::string gpus = many("gpu", wishes.gpus);
-  const std::string adapters = many("hca", wishes.gpus);
+  const std::string adapters = many("hca", count);
   const std::string roots = many(chosen.root, chosen.roots);
   text += fmt::format("nodes:\n  count: {}\n", wishes.nic.empty() ? 1 : wishes.nodes);
   if (!wishes.nic.empty()) text += fmt::format("  nics:\n    {}: {{}}\n", adapters);
   text += fmt::format("  gpus:\n    {}: {{type: {}{}}}\n  links:\n", gpus, chosen.gpu_type,
                       wishes.nic.empty() ? "" : ", nic: \"" + adapters + "\"");
-  const auto add_link = [&](const std::string& name, const std::string& from) {
+  // Fewer adapters than sockets are on the first ones.
+  const std::string adapter_roots = many(chosen.root, std::min(chosen.roots, count));
+  const auto add_link = [&](const std::string& name, const std::string& from, const std::string& to) {
     text += fmt::format(
         "    {}:\n      from: \"{}\"\n      to: \"{}\"\n      bandwidth: {{value: {}, derived: {}}}\n"
         "      latency: {{value: 0.15 us, derived: pcie-hop}}\n",
-        name, from, roots, chosen.slot.rate, chosen.slot.source);
+        name, from, to, chosen.slot.rate, chosen.slot.source);
   };
-  add_link(many("gpu-pcie", wishes.gpus), gpus);
-  if (!wishes.nic.empty()) add_link(many("hca-pcie", wishes.gpus), adapters);
+  add_link(many("gpu-pcie", wishes.gpus), gpus, roots);
+  if (!wishes.nic.empty()) add_link(many("hca-pcie", count), adapters, adapter_roots);
   return text;
 }
 

@@ -15,13 +15,14 @@ struct TemplateWishes {
   std::string driver{};    ///< empty: by the GPU
   std::string switches{};  ///< what joins the GPUs beside PCIe; empty: the NVSwitches of such GPUs, if there is a part
   int gpus = 0;
+  int adapters = 0;  ///< which divides `gpus`; 0: as many as these
   int nodes = 0;
   std::string name{};
 };
 
-/// The text of a file that will be `out` and includes parts below `parts`: every GPU, and an adapter for each, on the
+/// The text of a file that will be `out` and includes parts below `parts`: every GPU, and the adapters, on the
 /// sockets in turn. A UsageError for a part that there is not, or that could be several, and for GPUs that the sockets
-/// cannot share evenly.
+/// or the adapters cannot share evenly.
 std::string template_text(const TemplateWishes& wishes, const std::filesystem::path& parts,
                           const std::filesystem::path& out);
 

@@ -286,15 +286,28 @@ void Topology::require(const Place& place) const {
                    std::to_string(nodes_ - 1) + ", GPUs 0 to " + std::to_string(gpus - 1) + " (NODE/GPU)");
 }
 
-/// They meet in memory of a GPU, or within a node in host memory.
+/// They meet in memory of a GPU, or within a node in host memory, or CPUs carry their slots over the network.
 Answer Topology::gpu_programs(const Path& path, std::size_t a, std::size_t b) const {
   for (const std::size_t gpu : {a, b}) {
     if (type_of(gpu).blocks) continue;
     return Answer::refused("the platform does not say what thread blocks of a " + type_of(gpu).model +
                            " do: its GPU type has no 'blocks'");
   }
-  if (path.same_node || path.peer_access) return Answer::granted();
-  return Answer::refused("thread blocks on different nodes reach no memory of each other, and no proxy sends for them");
+  if (path.same_node || path.peer_access || platform_.fabric) return Answer::granted();
+  return Answer::refused("thread blocks on different nodes reach no memory of each other, and there is no network");
+}
+
+void Topology::set_rates(Path& path, std::size_t a, std::size_t b) const {
+  if (path.peer_access && a != b) {
+    const Route route = copy_route({Location::Kind::gpu, a}, {Location::Kind::gpu, b});
+    path.peer_rate = narrowest(route, Reach::device_writes).value_or(Rate{});
+  }
+  if (path.same_node || !platform_.fabric) return;
+  const auto rate_of = [&](std::size_t gpu) {
+    const auto nic = std::ranges::find(graph_.nics, graph_.gpus[gpu].nic, &Nic::name);
+    return nic != graph_.nics.end() && nic->link ? nic->link->value : platform_.fabric->link.value;
+  };
+  path.adapter_rate = std::min(rate_of(a), rate_of(b));
 }
 
 Path Topology::path(const Place& a, const Place& b) const {
@@ -323,6 +336,16 @@ Path Topology::path(const Place& a, const Place& b) const {
   path.one_sided = path.same_node || path.device_mapping ? path.device_mapping : path.device_memory_on_network;
   if (!path.same_node || platform_.within_node.loopback) path.shared_buffers = platform_.software.shared_buffers();
   path.gpu_programs = gpu_programs(path, gpu_of(a), gpu_of(b));
+  const auto mapped = [&](const Place& place) {
+    return cost_of(CopyKind::cpu_to_device, gpu_of(place)) != nullptr &&
+           cost_of(CopyKind::cpu_from_device, gpu_of(place)) != nullptr;
+  };
+  path.cpu_reaches_device = mapped(a) && mapped(b)
+                                ? Answer::granted()
+                                : Answer::refused(
+                                      "the platform does not say what a CPU's own copies of device memory "
+                                      "cost: 'cpu-to-device' and 'cpu-from-device'");
+  set_rates(path, gpu_of(a), gpu_of(b));
   path.cuda_aware_mpi = platform_.software.cuda_aware_mpi();
   if (path.device_memory_on_network) path.hypothetical = platform_.fabric->rdma->hypothetical;
   return path;

@@ -31,6 +31,7 @@ struct End {
   bool kernel = false;    ///< a kernel on this GPU moves the bytes; of a copy within one GPU, both ends say so
   bool resident = false;  ///< and it is one that stays there
   bool own = false;       ///< on the GPU of the rank that copies
+  bool by_cpu = false;    ///< device memory that the CPU of the other end has mapped, and moves the bytes
 
   friend auto operator<=>(const End&, const End&) = default;
 };
@@ -198,6 +199,8 @@ class Topology {
   /// A UsageError that says which nodes and GPUs there are, or which failure has taken this one away.
   void require(const Place& place) const;
 
+  /// How fast the CPUs of a memory run the code of driver and library, for on_cpu(): 1 where nothing is said.
+  [[nodiscard]] double cpu_speed(std::size_t memory) const;
   /// Can a kernel move bytes between these ends? One of them says that the kernel runs there.
   [[nodiscard]] bool kernel_reaches(End from, End to) const {
     return (from.kernel || to.kernel) && kernel_kind(from, to).has_value();
@@ -237,6 +240,7 @@ class Topology {
   [[nodiscard]] std::string nic_of_rail(std::string_view nic, std::size_t from_gpu, std::size_t to_gpu) const;
   [[nodiscard]] Answer rdma(std::size_t gpu) const;
   [[nodiscard]] Answer device_memory_on_network(const Place& a, const Place& b) const;
+  void set_rates(Path& path, std::size_t a, std::size_t b) const;
   [[nodiscard]] Answer gpu_programs(const Path& path, std::size_t a, std::size_t b) const;
   [[nodiscard]] std::optional<CopyKind> kernel_kind(End from, End to) const;
 

@@ -150,6 +150,13 @@ CopyCost Topology::find_copy_cost(End from, End to) const {
     return found;
   };
   const auto is_gpu = [](const End& end) { return end.location.kind == Location::Kind::gpu; };
+  if (from.by_cpu || to.by_cpu) {
+    const bool to_device = to.by_cpu;
+    CopyCost copy = of(to_device ? CopyKind::cpu_to_device : CopyKind::cpu_from_device,
+                       (to_device ? to : from).location.index, true);
+    copy.reach = Reach::cpu;
+    return copy;
+  }
   if (from.kernel || to.kernel) {
     const auto by_kernel = kernel_kind(from, to);
     return by_kernel ? of(*by_kernel, (from.kernel ? from : to).location.index, false)
@@ -195,6 +202,11 @@ CopyCost Topology::copy_cost(End from, End to) const {
     throw InputError(platform_.file + ": error: the platform has no '" + found.path + "', which this run needs");
   }
   return found;
+}
+
+double Topology::cpu_speed(std::size_t memory) const {
+  const auto& speed = graph_.memories[memory].speed;
+  return speed ? speed->value.of_one : 1;
 }
 
 Seconds Topology::latency_of_store(Location from, Location to) const {

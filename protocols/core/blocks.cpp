@@ -55,6 +55,7 @@ std::optional<Rows> as_rows(std::span<const Block> blocks) {
 void check_blocks(const View& to, const View& from, std::span<const Block> blocks, Engine engine) {
   if (blocks.empty()) throw UsageError("a copy of no blocks");
   if (engine == Engine::resident) throw UsageError("a resident kernel copies no blocks that lie apart");
+  if (engine == Engine::cpu) throw UsageError("the CPU's own stores copy no blocks that lie apart");
   if (to.buffer.memory != Memory::device && from.buffer.memory != Memory::device) {
     throw UsageError("a copy of blocks between two host buffers");
   }

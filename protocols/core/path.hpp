@@ -56,10 +56,19 @@ struct Path {
   /// May the GPU and the network adapter use one page-locked buffer (GPUDirect v1)? Granted where no adapter is asked.
   Answer shared_buffers = Answer::granted();
 
+  /// Do the CPUs of both ends read and write their own GPUs' memory by themselves (Engine::cpu)?
+  Answer cpu_reaches_device = Answer::refused("no CPU has device memory mapped here");
+
   /// Does the MPI library take device pointers?
   Answer cuda_aware_mpi = Answer::granted();
 
-  /// May programs of thread blocks run on both GPUs and meet in memory that both reach?
+  /// What the narrowest link between the two GPUs lets through, where they reach each other; and what the adapter next
+  /// to one of them carries to the other's, where they are on different nodes. Zero: nobody can tell.
+  Rate peer_rate{};
+  Rate adapter_rate{};
+
+  /// May programs of thread blocks run on both GPUs? They meet in memory that both reach, or CPUs carry their slots
+  /// over the network.
   Answer gpu_programs = Answer::refused("nothing here runs programs of thread blocks");
 
   /// Why an adapter that reads and writes device memory exists here on paper only; empty where it does exist.

@@ -18,11 +18,12 @@ Outcome Channel::exchange(std::span<const View> outgoing, std::span<const View> 
   return failure_;
 }
 
-Outcome Communicator::run(Collective what, View data) {
+Outcome Communicator::run(Collective what, View data, int times) {
+  if (times < 1) throw UsageError("a collective runs once at least");
   if (thrown_) std::rethrow_exception(thrown_);
   if (!failure_.ok()) return failure_;
   try {
-    failure_ = do_run(what, data);
+    failure_ = do_run(what, data, times);
   } catch (...) {
     thrown_ = std::current_exception();
     throw;

@@ -126,7 +126,7 @@ class Channel {
 };
 
 /// What all ranks do together in one call.
-enum class Collective { all_reduce, all_gather, reduce_scatter, broadcast, all_to_all };
+enum class Collective { all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all };
 
 /// An open connection of this rank with all others, for protocols that do collectives by themselves: those whose GPUs
 /// pass on, and add up, what they receive. Like a channel otherwise.
@@ -135,14 +135,19 @@ class Communicator {
   virtual ~Communicator() = default;
 
   /// All ranks make the same call, in the same order. `data` is device memory, in elements of 64 bits: of an all-gather
-  /// and a reduce-scatter rank r's part is the r-th, of a broadcast all is rank 0's; an all-to-all sends the first
-  /// half, a block for each rank, and receives the second. After a failure every later call fails in the same way.
-  Outcome run(Collective what, View data);
+  /// and a reduce-scatter rank r's part is the r-th, of a broadcast all is rank 0's, and of a reduce the sum; an
+  /// all-to-all sends the first half, a block for each rank, and receives the second. `times` of them follow each other
+  /// as one graph, which costs the host one launch. After a failure every later call fails in the same way.
+  Outcome run(Collective what, View data, int times = 1);
   /// What the bytes really take: "ring, ll128, 4 channels; peer memory".
   [[nodiscard]] virtual std::string path_taken(Collective what, View data) const = 0;
+  /// What the rule that has chosen this way expects it to take; nothing where it has none.
+  [[nodiscard]] virtual std::optional<Seconds> predicted(Collective what, View data) const {
+    return static_cast<void>(what), static_cast<void>(data), std::nullopt;
+  }
 
  private:
-  virtual Outcome do_run(Collective what, View data) = 0;
+  virtual Outcome do_run(Collective what, View data, int times) = 0;
 
   Outcome failure_{};
   std::exception_ptr thrown_{};

@@ -39,7 +39,13 @@ Answer Rank::check_peer_access(RankId peer) {
   return path.same_device ? Answer::granted() : path.peer_access;
 }
 
-Op Rank::launch(const gpu::Work&, Stream) { throw UnavailableError("nothing here runs programs of thread blocks"); }
+namespace {
+constexpr const char* kNoPrograms = "nothing here runs programs of thread blocks";
+}  // namespace
+
+Op Rank::launch(const gpu::Work&, Stream) { throw UnavailableError(kNoPrograms); }
+Op Rank::await_slot(const gpu::FifoSlot&) { throw UnavailableError(kNoPrograms); }
+void Rank::raise_slot(const gpu::FifoSlot&) { throw UnavailableError(kNoPrograms); }
 
 Op Rank::copy(View to, View from, Stream stream, Engine engine) {
   require_transfer(to, from, stream);

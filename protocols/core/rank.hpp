@@ -23,7 +23,8 @@ namespace twinlink {
 
 namespace gpu {
 struct Work;
-}
+struct FifoSlot;
+}  // namespace gpu
 
 /// A rank of the job, 0 to ranks()-1.
 struct RankId {
@@ -55,9 +56,10 @@ struct AdapterTurn {
 
 /// Who moves the bytes of a copy that touches device memory. Between two host buffers it is always the calling CPU.
 enum class Engine {
-  dma,      ///< the GPU's copy engine
-  kernel,   ///< a kernel's loads and stores
-  resident  ///< a kernel that stays on the GPU and takes its orders from page-locked memory
+  dma,       ///< the GPU's copy engine
+  kernel,    ///< a kernel's loads and stores
+  resident,  ///< a kernel that stays on the GPU and takes its orders from page-locked memory
+  cpu        ///< the calling CPU's own loads and stores, where it has the device memory mapped (GDRCopy, Grace)
 };
 
 enum class Memory {
@@ -203,6 +205,9 @@ class Rank {
   /// Asks the driver now whether this rank's GPU may access that of `peer`, and pays for the call. The answer is that
   /// of path_to(), whose GPUs were asked for before any message.
   virtual Answer check_peer_access(RankId peer);
+  /// A library that takes device pointers asks the driver where a message from or to `peer` lies. Only time passes; by
+  /// default none. send() and receive() of device memory ask by themselves.
+  virtual void look_up_pointer(RankId peer) { static_cast<void>(peer); }
   /// Time since the start of the job: simulated, or the host's monotonic clock. The only clock that protocols know.
   virtual Seconds now() = 0;
 
@@ -241,7 +246,9 @@ class Rank {
   /// Copies `from.length` bytes; both views have the same length. Copies of one stream run in order. A copy between
   /// device and pageable memory, or between two host buffers, occupies the calling CPU until it has ended. A kernel
   /// reaches device memory of peers and page-locked memory, and one end must be device memory; a resident kernel writes
-  /// from its own device into the memory of peers, and nothing else. What they cannot reach is a UsageError.
+  /// from its own device into the memory of peers, and nothing else. The CPU moves bytes between its own device's
+  /// memory and host memory, where Path::cpu_reaches_device says so, in their turn of the stream, and is busy until
+  /// they are there. What they cannot reach is a UsageError.
   Op copy(View to, View from, Stream stream, Engine engine);
   /// One copy of many blocks: `to` and `from` are the memory in which they lie. The copy engine moves blocks of one
   /// length at one distance (a 2-D copy), a kernel any list, a resident one none; else a UsageError, as for blocks that
@@ -257,6 +264,11 @@ class Rank {
   /// ends when its blocks have; peers run theirs. abandon() makes it give up. An UnavailableError where nothing runs
   /// it.
   virtual Op launch(const gpu::Work& work, Stream stream);
+  /// Ends once a program of this rank has filled a slot, or read it, of a FIFO that the rank's own CPU stands behind
+  /// (gpu::FifoSlot): it takes the slot to the network. An UnavailableError where the CPU cannot see that.
+  virtual Op await_slot(const gpu::FifoSlot& slot);
+  /// The CPU has filled a slot that a program reads, or has taken one that it has filled: the program goes on. At once.
+  virtual void raise_slot(const gpu::FifoSlot& slot);
   /// Takes the next signal that `peer` raises with `tag`: what its put wrote is there then. `value` must live until the
   /// operation has ended or is abandoned.
   virtual Op await_signal(RankId peer, Tag tag, std::uint64_t& value) = 0;

@@ -21,6 +21,9 @@ inline constexpr Tag kSymmetricSignal{1};  ///< symmetric-put: the put is there
 /// From here on tags belong to the program that runs the protocols: benchmarks, tests.
 inline constexpr Tag kFirstFree{128};
 
+/// nccl's slots between nodes: this and those behind it, one for each line format and channel.
+inline constexpr Tag kSlots{1 << 18};
+
 /// Payload of a message of n pieces has kPieces + n, modulo kMostPieces; of one piece it has kData. The largest tag is
 /// below 2^20, which the common MPI libraries all offer.
 inline constexpr Tag kPieces{1 << 19};

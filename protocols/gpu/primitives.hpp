@@ -12,6 +12,8 @@
 //
 // A Block has
 //   std::int32_t channel(), role()               which one it is: its number by and modulo the channels
+//   Stand stand()                                where its rank stands in the channel's ring and tree
+//   std::int32_t rank_at(place)                  of the channel's ring
 //   std::uint64_t sent(link), received(link)     slots before this launch
 //   bool await_credit(link, step)                until slot number `step` may be filled
 //   bool await_slot(link, step)                  until it is filled
@@ -32,8 +34,6 @@ namespace twinlink::gpu {
 
 /// Which of the rank's own buffers.
 enum class Region : std::uint8_t { none, input, output };
-
-constexpr std::int32_t kNoLink = -1;
 
 /// The bytes of a slot, or of what would be one: what comes from the slot `from`, with the bytes at `in` added, or
 /// these alone; to `out`, and into the slot `into`.

@@ -28,6 +28,12 @@ enum class Operation : std::uint8_t {
   all_to_all  ///< equal blocks of the input, one for each rank, to those of the output, one from each
 };
 
+/// How an all-reduce goes.
+enum class Algorithm : std::uint8_t {
+  ring,
+  tree  ///< sums go up, and come down again: fewer steps between nodes
+};
+
 /// What reductions add up: unsigned numbers of 64 bits.
 constexpr std::uint64_t kElementBytes = 8;
 /// What a thread loads and stores at once. Shares of channels are cut at multiples of it, and so begin where it may.
@@ -36,7 +42,8 @@ constexpr std::uint64_t kGrainBytes = 2 * kElementBytes;
 struct Program {
   Operation operation = Operation::clear;
   LineFormat format = LineFormat::simple;
-  std::int32_t rank = 0;  ///< place in the ring
+  Algorithm algorithm = Algorithm::ring;
+  std::int32_t rank = 0;
   std::int32_t ranks = 1;
   std::int32_t root = 0;
   std::int32_t channels = 1;
@@ -44,6 +51,23 @@ struct Program {
   std::uint64_t received = 0;  ///< of an exchange
   std::uint64_t slot = 0;      ///< bytes of data that a slot takes: a multiple of 16
   std::uint64_t slots = 0;     ///< of a FIFO
+};
+
+constexpr std::int32_t kNoLink = -1;
+/// Of a tree: the next one of its node, and two nodes.
+constexpr std::int32_t kMostBelow = 3;
+
+/// Links of a rank in the one ring of all ranks in their order.
+constexpr std::int32_t kBefore = 0;
+constexpr std::int32_t kBehind = 1;
+
+/// Where a rank stands in the ring and the tree of a channel; links by their numbers.
+struct Stand {
+  std::int32_t place = 0;  ///< in the ring
+  std::int32_t before = kNoLink;
+  std::int32_t behind = kNoLink;
+  std::int32_t above = kNoLink;                                  ///< in the tree; the root has none
+  std::int32_t below[kMostBelow] = {kNoLink, kNoLink, kNoLink};  // NOLINT(modernize-avoid-c-arrays): kernels read it
 };
 
 struct Share {
@@ -84,6 +108,14 @@ TWINLINK_GPU constexpr std::uint64_t chunk_of(const Program& p, std::uint64_t le
   return least(turns(turns(left, number(p.ranks)), kGrainBytes) * kGrainBytes, p.slot);
 }
 
+/// Of an all-reduce in a tree, whose pieces follow each other: a small share has a few of them, too.
+TWINLINK_GPU constexpr std::uint64_t tree_piece_of(const Program& p, std::uint64_t share) {
+  constexpr std::uint64_t kPieces = 8;
+  constexpr std::uint64_t kLeast = 8192;
+  const std::uint64_t piece = turns(turns(share, kPieces), kGrainBytes) * kGrainBytes;
+  return least(piece > kLeast ? piece : kLeast, p.slot);
+}
+
 /// Bytes of a block of an all-to-all.
 TWINLINK_GPU constexpr std::uint64_t block_of(const Program& p) { return p.bytes / number(p.ranks); }
 
@@ -113,49 +145,18 @@ TWINLINK_GPU constexpr std::uint64_t rounds_of(const Program& p, std::int32_t ch
   return 0;
 }
 
-/// Slots that a block sends over its link to the next rank, or over each of its links.
-TWINLINK_GPU constexpr std::uint64_t sent_slots(const Program& p, std::int32_t channel) {
-  const std::uint64_t rounds = rounds_of(p, channel);
-  const std::uint64_t others = number(p.ranks) - 1;
-  switch (p.operation) {
-    case Operation::clear:
-      return 0;
-    case Operation::exchange:
-      return turns(channel_of(p, p.bytes, channel).length, p.slot);
-    case Operation::all_reduce:
-      return 2 * others * rounds;
-    case Operation::all_gather:
-    case Operation::reduce_scatter:
-      return others * rounds;
-    case Operation::broadcast:
-      return (p.rank + 1) % p.ranks == p.root ? 0 : rounds;
-    case Operation::reduce:
-      return p.rank == p.root ? 0 : rounds;
-    case Operation::all_to_all:
-      return rounds;
-  }
-  return 0;
-}
-
-/// The same of what it receives from the rank before it, or from each.
-TWINLINK_GPU constexpr std::uint64_t received_slots(const Program& p, std::int32_t channel) {
-  switch (p.operation) {
-    case Operation::exchange:
-      return turns(channel_of(p, p.received, channel).length, p.slot);
-    case Operation::broadcast:
-      return p.rank == p.root ? 0 : rounds_of(p, channel);
-    case Operation::reduce:
-      return p.rank == (p.root + 1) % p.ranks ? 0 : rounds_of(p, channel);
-    default:
-      return sent_slots(p, channel);
-  }
-}
-
-// Where messages go both ways some blocks send and as many others receive, as NCCL has threads of a block for each.
+// Where messages go both ways some blocks send and as many others receive, as NCCL has threads of a block for each. Of
+// a tree some go up, and as many come down.
 constexpr std::int32_t kSends = 0;
 constexpr std::int32_t kReceives = 1;
+constexpr std::int32_t kUp = 0;
+constexpr std::int32_t kDown = 1;
+TWINLINK_GPU constexpr bool is_tree(const Program& p) {
+  return p.operation == Operation::all_reduce && p.algorithm == Algorithm::tree;
+}
 TWINLINK_GPU constexpr bool has_roles(const Program& p) {
-  return p.operation == Operation::all_to_all || (p.operation == Operation::exchange && p.bytes > 0 && p.received > 0);
+  return p.operation == Operation::all_to_all || is_tree(p) ||
+         (p.operation == Operation::exchange && p.bytes > 0 && p.received > 0);
 }
 /// Those of one role lie one behind the other, by channel.
 TWINLINK_GPU constexpr std::int32_t blocks_of(const Program& p) { return has_roles(p) ? 2 * p.channels : p.channels; }

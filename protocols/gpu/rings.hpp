@@ -1,66 +1,84 @@
-// Rings: each rank receives from the one before it, link 0, and sends to the one behind it, link 1. In place: input and
-// output are one buffer. Chunks and parts without bytes are passed on like others, so that all ranks count alike.
+// Rings: each rank receives from the one before it and sends to the one behind it; each channel may have a ring of its
+// own. In place: input and output are one buffer. Chunks and parts without bytes are passed on like others, so that all
+// ranks count alike.
 #pragma once
 
 #include "protocols/gpu/primitives.hpp"
 
 namespace twinlink::gpu {
 
-constexpr std::int32_t kBefore = 0;
-constexpr std::int32_t kBehind = 1;
+/// A block's place in its ring, and what passes along.
+template <class Block>
+class Ring {
+ public:
+  TWINLINK_GPU_ONLY Ring(Block& block, const Program& p)
+      : pipe(block, p.format, block.stand().before, block.stand().behind),
+        block_(block),
+        p_(p),
+        place_(block.stand().place) {}
 
-/// Rank, chunk or part `places` back from this one; up to the number of ranks.
-TWINLINK_GPU constexpr std::uint64_t places_back(const Program& p, std::int32_t places) {
-  return number((p.rank + p.ranks - places) % p.ranks);
-}
+  /// Place, or chunk, `places` back from this one; up to the number of ranks.
+  TWINLINK_GPU_ONLY [[nodiscard]] std::int32_t back(std::int32_t places) const {
+    return (place_ + p_.ranks - places) % p_.ranks;
+  }
+  /// Of the part of the rank so many places back, what this channel moves in a round.
+  TWINLINK_GPU_ONLY [[nodiscard]] Share part(std::int32_t places, std::uint64_t round) const {
+    const Share whole = share(p_.bytes, number(p_.ranks), number(block_.rank_at(back(places))), kElementBytes);
+    const Share mine = piece(channel_of(p_, whole.length, block_.channel()), round * p_.slot, p_.slot);
+    return {whole.begin + mine.begin, mine.length};
+  }
+  TWINLINK_GPU_ONLY [[nodiscard]] bool is_root() const { return p_.rank == p_.root; }
+  /// Is the next rank, or the one before this, the root?
+  TWINLINK_GPU_ONLY [[nodiscard]] bool root_is_behind() const { return block_.rank_at(back(-1)) == p_.root; }
+  TWINLINK_GPU_ONLY [[nodiscard]] bool root_is_before() const { return block_.rank_at(back(1)) == p_.root; }
+
+  Pipe<Block> pipe;
+
+ private:
+  Block& block_;
+  const Program& p_;
+  std::int32_t place_;
+};
 
 template <class Block>
 TWINLINK_GPU_ONLY bool ring_all_reduce(Block& block, const Program& p) {
-  Pipe<Block> pipe(block, p.format, kBefore, kBehind);
+  Ring<Block> ring(block, p);
   const Share mine = channel_of(p, p.bytes, block.channel());
   for (std::uint64_t first = 0; first < mine.length;) {
     const std::uint64_t chunk = chunk_of(p, mine.length - first);
-    const auto back = [&](std::int32_t places) { return piece(mine, first + places_back(p, places) * chunk, chunk); };
-    bool good = pipe.send(back(1));
-    for (std::int32_t k = 2; good && k < p.ranks; ++k) good = pipe.recv_reduce_send(back(k));
-    good = good && pipe.recv_reduce_copy_send(back(p.ranks));
-    for (std::int32_t k = 1; good && k < p.ranks - 1; ++k) good = pipe.recv_copy_send(back(k));
-    if (!good || !pipe.recv(back(p.ranks - 1))) return false;
+    const auto back = [&](std::int32_t places) {
+      return piece(mine, first + number(ring.back(places)) * chunk, chunk);
+    };
+    bool good = ring.pipe.send(back(1));
+    for (std::int32_t k = 2; good && k < p.ranks; ++k) good = ring.pipe.recv_reduce_send(back(k));
+    good = good && ring.pipe.recv_reduce_copy_send(back(p.ranks));
+    for (std::int32_t k = 1; good && k < p.ranks - 1; ++k) good = ring.pipe.recv_copy_send(back(k));
+    if (!good || !ring.pipe.recv(back(p.ranks - 1))) return false;
     first += chunk * number(p.ranks);
   }
   return true;
 }
 
-/// Of the part of rank `rank`, what this channel moves in a round.
-TWINLINK_GPU constexpr Share part_in_round(const Program& p, std::int32_t channel, std::uint64_t rank,
-                                           std::uint64_t round) {
-  const Share part = share(p.bytes, number(p.ranks), rank, kElementBytes);
-  const Share mine = piece(channel_of(p, part.length, channel), round * p.slot, p.slot);
-  return {part.begin + mine.begin, mine.length};
-}
-
 template <class Block>
 TWINLINK_GPU_ONLY bool ring_all_gather(Block& block, const Program& p) {
-  Pipe<Block> pipe(block, p.format, kBefore, kBehind);
+  Ring<Block> ring(block, p);
   const std::uint64_t rounds = rounds_of(p, block.channel());
   for (std::uint64_t round = 0; round < rounds; ++round) {
-    const auto back = [&](std::int32_t k) { return part_in_round(p, block.channel(), places_back(p, k), round); };
-    bool good = pipe.send(back(0));
-    for (std::int32_t k = 1; good && k < p.ranks - 1; ++k) good = pipe.recv_copy_send(back(k));
-    if (!good || !pipe.recv(back(p.ranks - 1))) return false;
+    bool good = ring.pipe.send(ring.part(0, round));
+    for (std::int32_t k = 1; good && k < p.ranks - 1; ++k) good = ring.pipe.recv_copy_send(ring.part(k, round));
+    if (!good || !ring.pipe.recv(ring.part(p.ranks - 1, round))) return false;
   }
   return true;
 }
 
 template <class Block>
 TWINLINK_GPU_ONLY bool ring_reduce_scatter(Block& block, const Program& p) {
-  Pipe<Block> pipe(block, p.format, kBefore, kBehind);
+  Ring<Block> ring(block, p);
   const std::uint64_t rounds = rounds_of(p, block.channel());
   for (std::uint64_t round = 0; round < rounds; ++round) {
-    const auto back = [&](std::int32_t k) { return part_in_round(p, block.channel(), places_back(p, k), round); };
-    bool good = pipe.send(back(1));
-    for (std::int32_t k = 2; good && k < p.ranks; ++k) good = pipe.recv_reduce_send(back(k));
-    if (!good || !pipe.recv_reduce_copy(back(p.ranks))) return false;
+    bool good = ring.pipe.send(ring.part(1, round));
+    for (std::int32_t k = 2; good && k < p.ranks; ++k) good = ring.pipe.recv_reduce_send(ring.part(k, round));
+    if (!good || !ring.pipe.recv_reduce_copy(ring.part(p.ranks, round))) return false;
   }
   return true;
 }
@@ -68,18 +86,18 @@ TWINLINK_GPU_ONLY bool ring_reduce_scatter(Block& block, const Program& p) {
 /// From the root along the ring, to the rank before it.
 template <class Block>
 TWINLINK_GPU_ONLY bool ring_broadcast(Block& block, const Program& p) {
-  Pipe<Block> pipe(block, p.format, kBefore, kBehind);
+  Ring<Block> ring(block, p);
   const Share mine = channel_of(p, p.bytes, block.channel());
   const std::uint64_t rounds = rounds_of(p, block.channel());
   for (std::uint64_t round = 0; round < rounds; ++round) {
     const Share what = piece(mine, round * p.slot, p.slot);
     bool good = true;
-    if (p.rank == p.root) {
-      good = pipe.send(what);
-    } else if ((p.rank + 1) % p.ranks == p.root) {
-      good = pipe.recv(what);
+    if (ring.is_root()) {
+      good = ring.pipe.send(what);
+    } else if (ring.root_is_behind()) {
+      good = ring.pipe.recv(what);
     } else {
-      good = pipe.recv_copy_send(what);
+      good = ring.pipe.recv_copy_send(what);
     }
     if (!good) return false;
   }
@@ -89,18 +107,18 @@ TWINLINK_GPU_ONLY bool ring_broadcast(Block& block, const Program& p) {
 /// From the rank behind the root along the ring, to the root.
 template <class Block>
 TWINLINK_GPU_ONLY bool ring_reduce(Block& block, const Program& p) {
-  Pipe<Block> pipe(block, p.format, kBefore, kBehind);
+  Ring<Block> ring(block, p);
   const Share mine = channel_of(p, p.bytes, block.channel());
   const std::uint64_t rounds = rounds_of(p, block.channel());
   for (std::uint64_t round = 0; round < rounds; ++round) {
     const Share what = piece(mine, round * p.slot, p.slot);
     bool good = true;
-    if (p.rank == p.root) {
-      good = pipe.recv_reduce_copy(what);
-    } else if (p.rank == (p.root + 1) % p.ranks) {
-      good = pipe.send(what);
+    if (ring.is_root()) {
+      good = ring.pipe.recv_reduce_copy(what);
+    } else if (ring.root_is_before()) {
+      good = ring.pipe.send(what);
     } else {
-      good = pipe.recv_reduce_send(what);
+      good = ring.pipe.recv_reduce_send(what);
     }
     if (!good) return false;
   }

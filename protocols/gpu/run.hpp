@@ -2,6 +2,7 @@
 #pragma once
 
 #include "protocols/gpu/rings.hpp"
+#include "protocols/gpu/trees.hpp"
 
 namespace twinlink::gpu {
 
@@ -57,7 +58,7 @@ TWINLINK_GPU_ONLY bool run(Block& block, const Program& p) {
     case Operation::exchange:
       return exchange(block, p);
     case Operation::all_reduce:
-      return ring_all_reduce(block, p);
+      return is_tree(p) ? tree_all_reduce(block, p) : ring_all_reduce(block, p);
     case Operation::all_gather:
       return ring_all_gather(block, p);
     case Operation::reduce_scatter:

@@ -9,15 +9,46 @@ void require(bool holds, const std::string& otherwise) {
   if (!holds) throw UsageError("a launch of " + otherwise);
 }
 
-std::size_t links_of(const Program& p) {
-  switch (p.operation) {
+/// Does it have as many links as the program has peers?
+bool fits(const Work& work) {
+  const std::size_t links = work.links.size();
+  switch (work.program.operation) {
     case Operation::clear:
     case Operation::exchange:
-      return 1;
+      return links == 1;
     case Operation::all_to_all:
-      return static_cast<std::size_t>(p.ranks) - 1;
+      return links == static_cast<std::size_t>(work.program.ranks) - 1;
     default:
-      return 2;
+      return work.stands.empty() ? links == 2 && !is_tree(work.program) : links > 0;
+  }
+}
+
+/// Links of a place exist, and a tree has none twice.
+bool fits(const Stand& stand, const Work& work) {
+  const auto exists = [&](std::int32_t link) {
+    return link >= 0 && static_cast<std::size_t>(link) < work.links.size();
+  };
+  const auto may_be = [&](std::int32_t link) { return link == kNoLink || exists(link); };
+  if (!is_tree(work.program)) {
+    return exists(stand.before) && exists(stand.behind) && stand.place >= 0 && stand.place < work.program.ranks;
+  }
+  bool alone = stand.above == kNoLink;
+  for (const std::int32_t link : stand.below) {
+    if (!may_be(link) || (link != kNoLink && link == stand.above)) return false;
+    alone = alone && link == kNoLink;
+  }
+  return may_be(stand.above) && !alone;
+}
+
+void require_stands(const Work& work, const std::string& what) {
+  const auto channels = static_cast<std::size_t>(work.program.channels);
+  if (work.stands.empty()) return;
+  require(work.stands.size() == channels, what + " with places for another number of channels");
+  require(work.orders.empty() || work.orders.size() == channels * number(work.program.ranks),
+          what + " with rings of other ranks than it has");
+  for (const Stand& stand : work.stands) require(fits(stand, work), what + ": a channel's place has no such links");
+  for (const std::int32_t rank : work.orders) {
+    require(rank >= 0 && rank < work.program.ranks, what + ": a ring has no such rank");
   }
 }
 
@@ -89,16 +120,42 @@ std::string_view to_string(Operation operation) {
   return "?";
 }
 
+std::string_view to_string(Algorithm algorithm) { return algorithm == Algorithm::tree ? "tree" : "ring"; }
+
 std::string describe(const Work& work) {
   const Program& p = work.program;
   std::string text = std::string(to_string(p.operation)) + " " + std::string(to_string(p.format));
+  if (is_tree(p)) text += " " + std::string(to_string(p.algorithm));
   if (p.operation == Operation::exchange) {
     text += " " + std::to_string(p.bytes) + " B out, " + std::to_string(p.received) + " B in";
   } else if (p.operation != Operation::clear) {
     text +=
         " rank " + std::to_string(p.rank) + " of " + std::to_string(p.ranks) + ", " + std::to_string(p.bytes) + " B";
   }
-  return text + ", " + std::to_string(p.channels) + (p.channels == 1 ? " channel" : " channels");
+  text += ", " + std::to_string(p.channels) + (p.channels == 1 ? " channel" : " channels");
+  return work.times == 1 ? text : text + ", " + std::to_string(work.times) + " times";
+}
+
+std::string describe(const FifoSlot& slot) {
+  return std::string(to_string(slot.program.format)) + " slot " + std::to_string(slot.step) +
+         (slot.event == FifoSlot::Event::filled ? " filled" : " read");
+}
+
+Stand usual_stand(const Program& program) { return {.place = program.rank, .before = kBefore, .behind = kBehind}; }
+
+Stand stand_of(const Work& work, std::int32_t channel) {
+  return work.stands.empty() ? usual_stand(work.program) : work.stands[static_cast<std::size_t>(channel)];
+}
+
+std::span<const std::int32_t> order_of(const Work& work, std::int32_t channel) {
+  const auto ranks = static_cast<std::size_t>(work.program.ranks);
+  return work.orders.empty() ? work.orders : work.orders.subspan(static_cast<std::size_t>(channel) * ranks, ranks);
+}
+
+void require_slot(const FifoSlot& slot) {
+  const bool fits = slot.program.slots > 0 && slot.fifo.length >= Bytes{fifo_room(slot.program)};
+  if (!fits) throw UsageError("a FIFO is too small for its slots");
+  if (slot.bytes > slot.program.slot) throw UsageError("a slot does not have so many bytes");
 }
 
 void require_work(const Work& work) {
@@ -111,7 +168,9 @@ void require_work(const Work& work) {
     require(p.ranks > 1, what + " of one rank");
     require(p.slots > 1, what + " through one slot: all ranks would wait for each other");
   }
-  require(work.links.size() == links_of(p), what + " with another number of links than it has peers");
+  require(fits(work), what + " with another number of links than it has peers");
+  require_stands(work, what);
+  require(work.times >= 1, what + " that runs less than once");
   require_buffers(work, what);
   const Bytes room{fifo_room(p) * number(p.channels)};
   const auto channels = static_cast<std::size_t>(p.channels);
@@ -120,6 +179,9 @@ void require_work(const Work& work) {
     if (p.operation == Operation::clear) continue;
     require(link.theirs.length >= room, what + ": a peer's FIFO is too small");
     require(link.sent.size() >= channels && link.received.size() >= channels, what + ": a channel without its count");
+    require(work.times == 1 || (link.sent_each.size() >= channels && link.received_each.size() >= channels),
+            what + ": a channel that does not say what each run passes");
+    require(work.times == 1 || !link.carried, what + ": CPUs carry slots of one run at a time");
   }
 }
 

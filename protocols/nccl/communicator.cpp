@@ -1,18 +1,25 @@
 #include "protocols/nccl/communicator.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
+#include "protocols/gpu/slot_list.hpp"
+#include "protocols/nccl/agreement.hpp"
+#include "protocols/nccl/carrier.hpp"
+#include "protocols/nccl/formation.hpp"
 #include "protocols/nccl/peer_fifos.hpp"
 #include "protocols/parts/connection.hpp"
 
 namespace twinlink::nccl {
 namespace {
 
-using gpu::LineFormat;
 using gpu::Operation;
 
 Operation operation_of(Collective what) {
@@ -25,44 +32,58 @@ Operation operation_of(Collective what) {
       return Operation::reduce_scatter;
     case Collective::broadcast:
       return Operation::broadcast;
+    case Collective::reduce:
+      return Operation::reduce;
     case Collective::all_to_all:
       return Operation::all_to_all;
   }
   return Operation::clear;
 }
 
-struct Token {
-  std::uint8_t all_reach = 0;
+/// Where this rank stands in all channels, and with whom it has links: their numbers are places in `peers`.
+struct Layout {
+  std::vector<RankId> peers{};
+  std::vector<gpu::Stand> stands{};    ///< empty: one ring of all ranks in their order
+  std::vector<std::int32_t> orders{};  ///< by channel and place, where a rank's place says whose part it has
 };
 
 class NcclCommunicator final : public Communicator {
  public:
-  /// `with_peers` where all GPUs reach each other's memory; this rank's reaches all others' or not.
-  NcclCommunicator(Rank& rank, const Settings& settings, const Options& with_peers, const Options& without_peers,
-                   bool reaches_all)
-      : rank_(rank),
-        timeout_(settings.timeout),
-        options_(reaches_all ? with_peers : without_peers),
-        without_peers_(without_peers) {
-    all_reach_ = reaches_all;
-  }
+  NcclCommunicator(Rank& rank, const Settings& settings, const Options& with_peers, const Options& without_peers)
+      : rank_(rank), timeout_(settings.timeout), options_(with_peers), without_peers_(without_peers) {}
   ~NcclCommunicator() override {
-    for (const RankId peer : in_order(peers())) peers_.erase(peer);
+    std::set<RankId> all;
+    for (const auto& [peer, fifos] : peers_) all.insert(peer);
+    for (const RankId peer : all) peers_.erase(peer);
   }
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
 
+  /// "ring, ll, 1 channel; P2P; predicted us: ...": after a first run, which has found out who is where.
   [[nodiscard]] std::string path_taken(Collective what, View data) const override {
     const gpu::Choice choice = choice_for(operation_of(what), data);
-    return std::string(what == Collective::all_to_all ? "pairs" : "ring") + ", " +
-           std::string(to_string(choice.format)) + ", " + std::to_string(choice.channels) +
-           (choice.channels == 1 ? " channel; " : " channels; ") + choice.why;
+    std::string text = what == Collective::all_to_all ? "pairs" : std::string(to_string(choice.algorithm));
+    text += ", " + std::string(to_string(choice.format)) + ", " + std::to_string(choice.channels) +
+            (choice.channels == 1 ? " channel; " : " channels; ");
+    std::set<std::string> ways;
+    for (const auto& [peer, fifos] : peers_) ways.insert(way_to(*fifos, choice.format));
+    std::string by;
+    for (const std::string& way : ways) by += (by.empty() ? "" : " and ") + way;
+    return text + (by.empty() ? "" : by + "; ") + choice.why;
+  }
+
+  [[nodiscard]] std::optional<Seconds> predicted(Collective what, View data) const override {
+    return choice_for(operation_of(what), data).predicted;
   }
 
  private:
-  Outcome do_run(Collective what, View data) override {
+  Outcome do_run(Collective what, View data, int times) override {
     try {
-      Outcome outcome = run_program(operation_of(what), data);
+      Outcome outcome;
+      const bool as_graph = times > 1 && can_be_graph();
+      for (int run = 0; outcome.ok() && run < (as_graph ? 1 : times); ++run) {
+        outcome = run_program(operation_of(what), data, as_graph ? times : 1);
+      }
       if (!outcome.ok()) fail();
       return outcome;
     } catch (...) {
@@ -71,38 +92,72 @@ class NcclCommunicator final : public Communicator {
     }
   }
 
-  Outcome run_program(Operation operation, View data) {
+  /// Slots that CPUs carry are those of one run.
+  [[nodiscard]] bool can_be_graph() const { return agreed_ && formation_->islands() == 1; }
+
+  Outcome run_program(Operation operation, View data, int times) {
     const Seconds deadline = rank_.now() + timeout_;
     const bool pairs = operation == Operation::all_to_all;
     const Bytes bytes = bytes_of(operation, data);
     if (bytes == Bytes{}) return {};
-    if (Outcome outcome = agree(deadline); !outcome.ok()) return outcome;
+    if (Outcome outcome = agree_once(deadline); !outcome.ok()) return outcome;
     const gpu::Choice choice = choice_for(operation, data);
-    const std::vector<RankId> order = pairs ? all_others() : std::vector{at(-1), at(1)};
-    for (const RankId peer : in_order({order.begin(), order.end()})) {
+    const Layout& layout = layout_for(operation, choice);
+    for (const RankId peer : std::set<RankId>(layout.peers.begin(), layout.peers.end())) {
       if (Outcome outcome = open(peer, choice.format, deadline); !outcome.ok()) return outcome;
     }
     gpu::Program program{.operation = operation,
                          .format = choice.format,
+                         .algorithm = choice.algorithm,
                          .rank = rank_.id().value,
                          .ranks = rank_.ranks(),
                          .channels = choice.channels,
                          .bytes = bytes.count()};
+    peers_.at(layout.peers.front())->shape(program);
+    Carrier carrier(rank_);
+    expect(program, layout, carrier);
     std::vector<gpu::Link> links;
-    for (const RankId peer : order) links.push_back(peers_.at(peer)->link(choice.format));
-    peers_.at(order.front())->shape(program);
+    for (const RankId peer : layout.peers) links.push_back(peers_.at(peer)->link(choice.format));
     const gpu::Work work{.program = program,
                          .input = {data.buffer, data.offset, bytes},
                          .output = {data.buffer, pairs ? data.offset + bytes : data.offset, bytes},
-                         .links = links};
+                         .links = links,
+                         .stands = layout.stands,
+                         .orders = layout.orders,
+                         .times = times};
     rank_.step("launch");
-    const Op op = rank_.launch(work, Stream{0});
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      peers_.at(order[i])->count(program, pairs || i == 1, pairs || i == 0);
+    carrier.watch(rank_.launch(work, Stream{0}));
+    for (const RankId peer : std::set<RankId>(layout.peers.begin(), layout.peers.end())) {
+      peers_.at(peer)->count(program, times);
     }
-    rank_.step("wait");
-    const Status status = wait(rank_, op, deadline);
-    return {status, "step 'wait': a kernel of another rank has not come along"};
+    return carrier.run(deadline);
+  }
+
+  /// What the program passes over each link, by channel. Two ranks are each other's neighbours on both sides.
+  void expect(const gpu::Program& program, const Layout& layout, Carrier& carrier) {
+    const auto ranks = static_cast<std::size_t>(program.ranks);
+    for (std::int32_t channel = 0; channel < program.channels; ++channel) {
+      const auto at = static_cast<std::size_t>(channel);
+      const gpu::Stand stand = layout.stands.empty() ? gpu::usual_stand(program) : layout.stands[at];
+      const std::span<const std::int32_t> order =
+          layout.orders.empty() ? layout.orders : std::span(layout.orders).subspan(at * ranks, ranks);
+      gpu::SlotList list = gpu::list_slots(program, channel, stand, order, layout.peers.size());
+      for (std::size_t link = 0; link < layout.peers.size(); ++link) {
+        std::vector<std::uint64_t>& sent = list.sent[link];
+        std::vector<std::uint64_t>& received = list.received[link];
+        const auto first = static_cast<std::size_t>(
+            std::find(layout.peers.begin(), layout.peers.end(), layout.peers[link]) - layout.peers.begin());
+        if (first < link) continue;
+        for (std::size_t other = link + 1; other < layout.peers.size(); ++other) {
+          if (layout.peers[other] != layout.peers[link]) continue;
+          sent.insert(sent.end(), list.sent[other].begin(), list.sent[other].end());
+          received.insert(received.end(), list.received[other].begin(), list.received[other].end());
+        }
+        PeerFifos& fifos = *peers_.at(layout.peers[link]);
+        fifos.expect(program, channel, sent.size(), received.size());
+        fifos.carry(carrier, program, channel, std::move(sent), std::move(received));
+      }
+    }
   }
 
   /// Of an all-to-all what is sent.
@@ -113,6 +168,49 @@ class NcclCommunicator final : public Communicator {
     return gpu::choose(options_.ground, operation, bytes_of(operation, data), rank_.ranks(), options_.fixed);
   }
 
+  const Layout& layout_for(Operation operation, const gpu::Choice& choice) {
+    // In an all-reduce of rings nobody asks whose part is at a place.
+    const bool parts = operation != Operation::all_reduce;
+    const bool tree = !parts && choice.algorithm == gpu::Algorithm::tree;
+    const auto [found, is_new] =
+        layouts_.try_emplace({operation == Operation::all_to_all, parts, tree, choice.channels});
+    Layout& layout = found->second;
+    if (!is_new) return layout;
+    if (operation == Operation::all_to_all) {
+      // Link k - 1 leads k places on.
+      for (int k = 1; k < rank_.ranks(); ++k) layout.peers.push_back(at(k));
+    } else if (formation_->is_plain() && !tree) {
+      layout.peers = {at(-1), at(1)};
+    } else {
+      stand(layout, choice.channels, parts, tree);
+    }
+    return layout;
+  }
+
+  void stand(Layout& layout, int channels, bool parts, bool tree) const {
+    const auto link_to = [&](std::int32_t& link) {
+      if (link == gpu::kNoLink) return;
+      const auto known = std::ranges::find(layout.peers, RankId{link});
+      const auto number = static_cast<std::int32_t>(known - layout.peers.begin());
+      if (known == layout.peers.end()) layout.peers.push_back(RankId{link});
+      link = number;
+    };
+    for (std::int32_t channel = 0; channel < channels; ++channel) {
+      Neighbourhood own = formation_->of(rank_.id().value, channel);
+      gpu::Stand& stand = own.stand;
+      if (tree) {
+        stand.before = stand.behind = gpu::kNoLink;
+      } else {
+        stand.above = gpu::kNoLink;
+        std::ranges::fill(stand.below, gpu::kNoLink);
+      }
+      for (std::int32_t* link : {&stand.before, &stand.behind, &stand.above}) link_to(*link);
+      for (std::int32_t& link : stand.below) link_to(link);
+      layout.stands.push_back(stand);
+      if (parts) layout.orders.insert(layout.orders.end(), own.order.begin(), own.order.end());
+    }
+  }
+
   Outcome meet(RankId peer, Seconds deadline) {
     if (met_.contains(peer)) return {};
     Epoch numbers;
@@ -121,75 +219,65 @@ class NcclCommunicator final : public Communicator {
     return outcome;
   }
 
-  Outcome open(RankId peer, LineFormat format, Seconds deadline) {
+  /// Pairs meet in one order over all ranks, the one with the smallest number first: then none waits in a circle.
+  Outcome open(RankId peer, gpu::LineFormat format, Seconds deadline) {
     if (Outcome outcome = meet(peer, deadline); !outcome.ok()) return outcome;
     std::unique_ptr<PeerFifos>& fifos = peers_[peer];
     if (!fifos) fifos = std::make_unique<PeerFifos>(rank_, peer, options_.geometry);
     return fifos->open(format, deadline);
   }
 
-  /// Once: all ranks choose alike, so they must know alike whether all reach each other. A token goes round the ring
-  /// twice: it learns that, and then says it.
-  Outcome agree(Seconds deadline) {
+  Outcome agree_once(Seconds deadline) {
     if (agreed_) return {};
-    for (const RankId peer : in_order({at(-1), at(1)})) {
+    for (const RankId peer : std::set<RankId>{at(-1), at(1)}) {
       if (Outcome outcome = meet(peer, deadline); !outcome.ok()) return outcome;
     }
-    for (int round = 0; round < 2; ++round) {
-      Token token{.all_reach = all_reach_};
-      if (rank_.id().value == 0) {
-        if (Outcome outcome = pass_on(token, deadline); !outcome.ok()) return outcome;
-      }
-      rank_.step("receive token");
-      ControlMessage message;
-      const Status status = wait(rank_, rank_.recv_control(at(-1), tags::kHeader, message), deadline);
-      if (status != Status::delivered) return {status, "step 'receive token'"};
-      token = message.as<Token>();
-      all_reach_ = all_reach_ && token.all_reach != 0;
-      if (rank_.id().value == 0) continue;
-      token.all_reach = all_reach_;
-      if (Outcome outcome = pass_on(token, deadline); !outcome.ok()) return outcome;
-    }
-    if (!all_reach_) options_ = without_peers_;
+    Agreement all;
+    if (Outcome outcome = agree(rank_, options_.p2p, deadline, all); !outcome.ok()) return outcome;
+    formation_.emplace(all.island, all.rates);
+    // In a mesh not all reach each other, but those that are neighbours in its rings do.
+    if (!all.all_reach && (formation_->rings() < 2 || !options_.p2p)) options_ = without_peers_;
+    know_nodes(all.adapter);
     agreed_ = true;
     return {};
   }
-  Outcome pass_on(const Token& token, Seconds deadline) {
-    rank_.step("send token");
-    return {wait(rank_, rank_.send_control(at(1), tags::kHeader, ControlMessage(token)), deadline),
-            "step 'send token'"};
+
+  /// The rule learns how many nodes there are, and what joins them.
+  void know_nodes(Rate adapter) {
+    gpu::Ground& ground = options_.ground;
+    ground.nodes = static_cast<int>(formation_->islands());
+    ground.per_node = static_cast<int>(formation_->members());
+    if (ground.nodes == 1) return;
+    ground.network = Rate{adapter.bytes_per_second() * ground.per_node};
+    // Two channels for each rail.
+    if (!options_.fixed.channels && !options_.limits_channels) {
+      ground.channels = std::min(2 * ground.per_node, ground.channels);
+      options_.geometry.channels = ground.channels;
+    }
   }
 
   void fail() {
     for (const auto& [peer, fifos] : peers_) fifos->fail();
   }
 
+  [[nodiscard]] std::string way_to(const PeerFifos& fifos, gpu::LineFormat format) const {
+    std::string way(to_string(fifos.way()));
+    if (fifos.way() != Way::network) return way;
+    return way + (fifos.reads_device_memory(format) ? "/GDR" : "");
+  }
+
   /// The rank so many places further on.
   [[nodiscard]] RankId at(int places) const {
     return RankId{(rank_.id().value + places + rank_.ranks()) % rank_.ranks()};
-  }
-  /// Link k - 1 leads k places on.
-  [[nodiscard]] std::vector<RankId> all_others() const {
-    std::vector<RankId> others;
-    for (int k = 1; k < rank_.ranks(); ++k) others.push_back(at(k));
-    return others;
-  }
-  [[nodiscard]] std::set<RankId> peers() const {
-    std::set<RankId> all;
-    for (const auto& [peer, fifos] : peers_) all.insert(peer);
-    return all;
-  }
-  /// Pairs meet in one order over all ranks, the one with the smallest number first: then none waits in a circle.
-  [[nodiscard]] std::vector<RankId> in_order(const std::set<RankId>& peers) const {
-    return {peers.begin(), peers.end()};
   }
 
   Rank& rank_;
   Seconds timeout_;
   Options options_;
   Options without_peers_;
-  bool all_reach_ = false;
   bool agreed_ = false;
+  std::optional<Formation> formation_;
+  std::map<std::tuple<bool, bool, bool, int>, Layout> layouts_;
   std::set<RankId> met_;
   std::map<RankId, std::unique_ptr<PeerFifos>> peers_;
 };
@@ -197,8 +285,8 @@ class NcclCommunicator final : public Communicator {
 }  // namespace
 
 std::unique_ptr<Communicator> make_communicator(Rank& rank, const Settings& settings, const Options& with_peers,
-                                                const Options& without_peers, bool reaches_all) {
-  return std::make_unique<NcclCommunicator>(rank, settings, with_peers, without_peers, reaches_all);
+                                                const Options& without_peers) {
+  return std::make_unique<NcclCommunicator>(rank, settings, with_peers, without_peers);
 }
 
 }  // namespace twinlink::nccl

@@ -13,8 +13,9 @@ namespace twinlink::nccl {
 /// The tags of a connection: its places, and its lengths.
 inline constexpr std::array kControlTags{tags::kReady, tags::kHeader};
 
-/// `with_peers` where all GPUs reach each other's memory; this rank's reaches all others' or not. `rank` outlives it.
+/// `with_peers` where the GPUs of each node reach each other's memory, and `without_peers` where some do not. `rank`
+/// outlives it.
 std::unique_ptr<Communicator> make_communicator(Rank& rank, const Settings& settings, const Options& with_peers,
-                                                const Options& without_peers, bool reaches_all);
+                                                const Options& without_peers);
 
 }  // namespace twinlink::nccl

@@ -11,9 +11,9 @@
 //   4. launch: the program of each message, or of two that pass each other
 //   5. send lengths
 //   6. receive lengths: they must fit
-//   7. wait: all programs have ended
+//   7. wait: all programs have ended; between nodes the CPU carries their slots meanwhile (carrier.hpp)
 //   with the first collective
-//   4. send token, receive token: do all GPUs reach each other? All ranks choose alike
+//   4. send token, receive token: which ranks share a node, and who reaches whom? All ranks choose alike
 //   with every collective
 //   4. launch: the program of all ranks
 //   5. wait
@@ -31,6 +31,8 @@
 
 #include "protocols/core/tags.hpp"
 #include "protocols/gpu/choice.hpp"
+#include "protocols/gpu/slot_list.hpp"
+#include "protocols/nccl/carrier.hpp"
 #include "protocols/nccl/communicator.hpp"
 #include "protocols/nccl/nccl_options.hpp"
 #include "protocols/nccl/peer_fifos.hpp"
@@ -40,6 +42,7 @@ namespace twinlink {
 namespace {
 
 using gpu::Operation;
+using nccl::Carrier;
 using nccl::kControlTags;
 using nccl::kSlot;
 using nccl::kSlots;
@@ -75,28 +78,6 @@ Outcome do_not_fit(const Lengths& mine, const Lengths& theirs) {
   return {Status::wrong_size, "the two ends do not have messages of the same lengths"};
 }
 
-/// Operations of a rank that end together, or are given up.
-class Launched {
- public:
-  explicit Launched(Rank& rank) : rank_(rank) {}
-  ~Launched() { give_up(); }
-  Launched(const Launched&) = delete;
-  Launched& operator=(const Launched&) = delete;
-
-  void add(Op op) { ops_.push_back(op); }
-  [[nodiscard]] std::span<const Op> ops() const { return ops_; }
-  void ended(std::size_t index) { ops_.erase(ops_.begin() + static_cast<std::ptrdiff_t>(index)); }
-
- private:
-  void give_up() {
-    // The first one first: later ones of the stream never begin.
-    for (const Op op : ops_) rank_.abandon(op);
-  }
-
-  Rank& rank_;
-  std::vector<Op> ops_;
-};
-
 class NcclChannel final : public Channel {
  public:
   NcclChannel(Rank& rank, RankId peer, const Settings& settings, const Options& options)
@@ -108,9 +89,18 @@ class NcclChannel final : public Channel {
   }
 
   [[nodiscard]] std::string path_taken() const override {
-    const bool peers = options_.p2p && rank_.path_to(fifos_.peer()).peer_access.yes;
-    return std::string("a kernel at each end, through FIFOs in ") +
-           (peers ? "the receiver's device memory" : "page-locked host memory");
+    constexpr std::string_view kBegin = "a kernel at each end, through FIFOs in ";
+    switch (fifos_.way()) {
+      case nccl::Way::peer_memory:
+        return std::string(kBegin) + "the receiver's device memory";
+      case nccl::Way::host_memory:
+        return std::string(kBegin) + "page-locked host memory";
+      case nccl::Way::network:
+        break;
+    }
+    const bool direct = options_.geometry.gdr && rank_.path_to(fifos_.peer()).device_memory_on_network.yes;
+    return std::string(kBegin) + (direct ? "device memory" : "page-locked host memory") +
+           " of each, whose slots the CPUs carry over the network";
   }
 
  private:
@@ -128,54 +118,61 @@ class NcclChannel final : public Channel {
   Outcome move(std::span<const View> outgoing, std::span<const View> incoming) {
     if (outgoing.empty() && incoming.empty()) return {};
     const Seconds deadline = rank_.now() + timeout_;
-    Launched launched(rank_);
+    std::vector<std::pair<View, View>> messages;
     for (std::size_t i = 0; i < std::max(outgoing.size(), incoming.size()); ++i) {
-      const View out = i < outgoing.size() ? outgoing[i] : View{};
-      const View in = i < incoming.size() ? incoming[i] : View{};
-      if (Outcome outcome = launch(out, in, deadline, launched); !outcome.ok()) return outcome;
+      messages.emplace_back(i < outgoing.size() ? outgoing[i] : View{}, i < incoming.size() ? incoming[i] : View{});
     }
-    return wait_for(launched, {lengths_of(outgoing), lengths_of(incoming)}, deadline);
+    // FIFOs are cleared in the programs' own queue, and a program may wait for slots that nobody carries before run().
+    for (const auto& [out, in] : messages) {
+      if (longer_of(out, in) == Bytes{}) continue;
+      if (Outcome outcome = fifos_.open(choice_for(out, in).format, deadline); !outcome.ok()) return outcome;
+    }
+    Carrier carrier(rank_);
+    for (const auto& [out, in] : messages) launch(out, in, carrier);
+    return wait_for(carrier, {lengths_of(outgoing), lengths_of(incoming)}, deadline);
   }
 
-  Outcome launch(const View& out, const View& in, Seconds deadline, Launched& launched) {
-    const Bytes longer = std::max(out.length, in.length);
-    if (longer == Bytes{}) return {};
-    const gpu::Choice choice = gpu::choose(options_.ground, Operation::exchange, longer, 2, options_.fixed);
-    if (Outcome outcome = fifos_.open(choice.format, deadline); !outcome.ok()) return outcome;
+  static Bytes longer_of(const View& out, const View& in) { return std::max(out.length, in.length); }
+  [[nodiscard]] gpu::Choice choice_for(const View& out, const View& in) const {
+    return gpu::choose(options_.ground, Operation::exchange, longer_of(out, in), 2, options_.fixed);
+  }
+
+  void launch(const View& out, const View& in, Carrier& carrier) {
+    if (longer_of(out, in) == Bytes{}) return;
+    const gpu::Choice choice = choice_for(out, in);
     gpu::Program program{.operation = Operation::exchange,
                          .format = choice.format,
                          .channels = choice.channels,
                          .bytes = out.length.count(),
                          .received = in.length.count()};
     fifos_.shape(program);
+    for (std::int32_t channel = 0; channel < program.channels; ++channel) {
+      gpu::SlotList list = gpu::list_slots(program, channel, {}, {}, 1);
+      fifos_.expect(program, channel, list.sent[0].size(), list.received[0].size());
+      fifos_.carry(carrier, program, channel, std::move(list.sent[0]), std::move(list.received[0]));
+    }
     const gpu::Link link = fifos_.link(choice.format);
     rank_.step("launch");
-    launched.add(rank_.launch({.program = program, .input = out, .output = in, .links = {&link, 1}}, fifos_.stream()));
-    fifos_.count(program, true, true);
-    return {};
+    carrier.watch(rank_.launch({.program = program, .input = out, .output = in, .links = {&link, 1}}, fifos_.stream()));
+    fifos_.count(program);
   }
 
-  Outcome wait_for(Launched& launched, const BothLengths& mine, Seconds deadline) {
+  Outcome wait_for(Carrier& carrier, const BothLengths& mine, Seconds deadline) {
     const RankId peer = fifos_.peer();
     ControlMessage theirs;
     rank_.step("receive lengths");
     const Op heard = rank_.recv_control(peer, tags::kHeader, theirs);
-    launched.add(heard);
+    carrier.watch(heard);
     rank_.step("send lengths");
-    launched.add(rank_.send_control(peer, tags::kHeader, ControlMessage(mine)));
-    rank_.step("wait");
-    while (!launched.ops().empty()) {
-      const auto completion = rank_.wait_any(launched.ops(), deadline);
-      if (!completion) return {Status::timed_out, "step 'wait': the peer's kernel has not come along"};
-      const bool lengths = launched.ops()[completion->index] == heard;
-      launched.ended(completion->index);
-      if (completion->status != Status::delivered) return {completion->status, "step 'wait'"};
-      if (!lengths) continue;
+    carrier.watch(rank_.send_control(peer, tags::kHeader, ControlMessage(mine)));
+    return carrier.run(deadline, [&](Op op, Status status) -> Outcome {
+      if (status != Status::delivered) return {status, "step 'wait'"};
+      if (op != heard) return {};
       const auto there = theirs.as<BothLengths>();
       if (there.out != mine.in) return do_not_fit(mine.in, there.out);
       if (there.in != mine.out) return do_not_fit(mine.out, there.in);
-    }
-    return {};
+      return {};
+    });
   }
 
   Rank& rank_;
@@ -222,18 +219,16 @@ class Nccl final : public Protocol {
   [[nodiscard]] std::unique_ptr<Communicator> join(Rank& rank, const Settings& settings) const override {
     check_settings(*this, settings);
     if (rank.ranks() < 2) throw UsageError("protocol 'nccl': a collective needs two ranks at least");
+    nccl::require_slots(settings);
     const std::string_view model = rank.place(RankId{0}).device;
     const Options with_peers = read_options(*this, settings, model, true);
-    bool peer_access = true;
     for (int r = 0; r < rank.ranks(); ++r) {
       if (r == rank.id().value) continue;
       const Path& path = rank.path_to(RankId{r});
       require_support(*this, path);
       require_meeting(path, with_peers);
-      peer_access = peer_access && path.peer_access.yes;
     }
-    return nccl::make_communicator(rank, settings, with_peers, read_options(*this, settings, model, false),
-                                   peer_access);
+    return nccl::make_communicator(rank, settings, with_peers, read_options(*this, settings, model, false));
   }
 };
 

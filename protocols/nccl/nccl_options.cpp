@@ -13,14 +13,20 @@ namespace {
 
 using gpu::LineFormat;
 
-/// A ring's rank asks for the next slot behind it before it frees the last one before it.
-constexpr int kLeastSlots = 2;
 /// MAXCHANNELS of NCCL.
 constexpr std::uint64_t kMostChannels = 64;
 
 // Words are taken as NCCL's environment has them, too.
-constexpr std::array kAlgorithms{OptionChoice<int>{"auto", 0}, OptionChoice<int>{"ring", 1},
-                                 OptionChoice<int>{"Ring", 1}};
+using Algorithm = std::optional<gpu::Algorithm>;
+constexpr std::array kAlgorithms{
+    OptionChoice<Algorithm>{"auto", std::nullopt}, OptionChoice<Algorithm>{"ring", gpu::Algorithm::ring},
+    OptionChoice<Algorithm>{"tree", gpu::Algorithm::tree}, OptionChoice<Algorithm>{"Ring", gpu::Algorithm::ring},
+    OptionChoice<Algorithm>{"Tree", gpu::Algorithm::tree}};
+/// How far apart GPUs may be that meet in device memory, and a GPU and its adapter: nowhere, over NVLinks, anywhere.
+enum class Level { none, links, all };
+constexpr std::array kPeerLevels{OptionChoice<Level>{"SYS", Level::all}, OptionChoice<Level>{"NVL", Level::links},
+                                 OptionChoice<Level>{"LOC", Level::none}};
+constexpr std::array kAdapterLevels{OptionChoice<Level>{"SYS", Level::all}, OptionChoice<Level>{"LOC", Level::none}};
 using Format = std::optional<LineFormat>;
 constexpr std::array kFormats{
     OptionChoice<Format>{"auto", std::nullopt},        OptionChoice<Format>{"ll", LineFormat::ll},
@@ -29,7 +35,8 @@ constexpr std::array kFormats{
     OptionChoice<Format>{"Simple", LineFormat::simple}};
 
 constexpr std::array kOptions{
-    Option{"algo", kNamesOf<kAlgorithms>, "auto", "how collectives go: there is the ring alone"},
+    Option{"algo", kNamesOf<kAlgorithms>, "auto",
+           "how an all-reduce goes, in rings or in trees; other collectives have rings alone"},
     Option{"proto", kNamesOf<kFormats>, "auto",
            "line format: ll and ll128 carry flags with the data, simple counts behind a fence; auto: as NCCL chooses"},
     Option{"channels", "COUNT", "0", "thread blocks of a kernel, each with a share of the bytes; 0: as NCCL chooses"},
@@ -38,16 +45,24 @@ constexpr std::array kOptions{
     Option{"buffer", "SIZE", "0",
            "of a channel's FIFO, whose slots are then a part of it; 0: as many slots as the depth"},
     Option{"p2p_disable", kNamesOf<kSwitch>, "0", "meet in host memory even where GPUs reach each other's"},
+    Option{"p2p_level", kNamesOf<kPeerLevels>, "SYS",
+           "where GPUs meet in device memory: wherever they reach it, over NVLinks alone, nowhere"},
     Option{"shm_disable", kNamesOf<kSwitch>, "0", "do not meet in host memory"},
+    Option{"gdr_level", kNamesOf<kAdapterLevels>, "SYS",
+           "where slots between nodes lie in device memory: wherever adapters read and write it, nowhere"},
 };
 
 constexpr std::array kAliases{Alias{"NCCL_ALGO", "algo"},
                               Alias{"NCCL_PROTO", "proto"},
                               Alias{"NCCL_MIN_NCHANNELS", "min_channels"},
                               Alias{"NCCL_MAX_NCHANNELS", "max_channels"},
+                              Alias{"NCCL_MIN_CTAS", "min_channels"},
+                              Alias{"NCCL_MAX_CTAS", "max_channels"},
                               Alias{"NCCL_BUFFSIZE", "buffer"},
                               Alias{"NCCL_P2P_DISABLE", "p2p_disable"},
-                              Alias{"NCCL_SHM_DISABLE", "shm_disable"}};
+                              Alias{"NCCL_P2P_LEVEL", "p2p_level"},
+                              Alias{"NCCL_SHM_DISABLE", "shm_disable"},
+                              Alias{"NCCL_NET_GDR_LEVEL", "gdr_level"}};
 
 int channels_of(const OptionReader& read, std::string_view name) {
   const std::uint64_t channels = read.count(name);
@@ -71,6 +86,7 @@ void limit_channels(const OptionReader& read, Options& options) {
         "max_channels");
   }
   if (fixed > 0) options.fixed.channels = fixed;
+  options.limits_channels = least > 0 || most > 0;
   options.ground.least_channels = std::max(least, 1);
   if (most > 0) options.ground.channels = std::min(options.ground.channels, most);
   options.ground.channels = std::max(options.ground.channels, options.ground.least_channels);
@@ -98,22 +114,35 @@ Options read_options(const Protocol& protocol, const Settings& settings, std::st
   const OptionReader read(protocol, settings);
   Options options;
   options.fixed.format = read.choice("proto", kFormats);
-  options.p2p = !read.choice("p2p_disable", kSwitch);
+  options.fixed.algorithm = read.choice("algo", kAlgorithms);
+  const Level level = read.choice("p2p_level", kPeerLevels);
+  options.p2p = !read.choice("p2p_disable", kSwitch) && level != Level::none;
+  if (level == Level::links && !gpu::ground_of(model, true).links) options.p2p = false;
   options.shm = !read.choice("shm_disable", kSwitch);
   options.ground = gpu::ground_of(model, peer_access && options.p2p);
   limit_channels(read, options);
-  const int slots = std::max(settings.depth.value_or(kSlots), kLeastSlots);
-  options.geometry = {slot_of(read, settings, slots), slots, options.fixed.channels.value_or(options.ground.channels),
-                      options.p2p};
+  const int slots = settings.depth.value_or(kSlots);
+  options.geometry = {.slot = slot_of(read, settings, slots),
+                      .slots = slots,
+                      .channels = options.fixed.channels.value_or(options.ground.channels),
+                      .p2p = options.p2p,
+                      .gdr = read.choice("gdr_level", kAdapterLevels) == Level::all};
   return options;
 }
 
+/// Between nodes there is the network.
 void require_meeting(const Path& path, const Options& options) {
-  if (path.peer_access && options.p2p) return;
-  if (options.shm && path.same_node) return;
+  if ((path.peer_access && options.p2p) || !path.same_node || options.shm) return;
   throw UnavailableError(std::string("protocol 'nccl' cannot run here: ") +
-                         (path.peer_access ? "p2p_disable forbids peer memory" : path.peer_access.reason) + ", and " +
-                         (path.same_node ? "shm_disable forbids host memory" : "host memory is of one node"));
+                         (path.peer_access ? "p2p_disable or p2p_level forbids peer memory" : path.peer_access.reason) +
+                         ", and shm_disable forbids host memory");
+}
+
+/// A rank asks for the next slot behind it before it frees the last one before it.
+void require_slots(const Settings& settings) {
+  if (settings.depth.value_or(kSlots) >= 2) return;
+  throw UsageError(
+      "protocol 'nccl': depth is 1, but collectives need two slots at least: all ranks would wait for each other");
 }
 
 }  // namespace twinlink::nccl

@@ -18,6 +18,7 @@ struct Options {
   gpu::Fixed fixed{};
   Geometry geometry{};
   gpu::Ground ground{};
+  bool limits_channels = false;  ///< by the user
   bool p2p = true;
   bool shm = true;
 };
@@ -29,5 +30,7 @@ std::span<const Alias> alias_list();
 Options read_options(const Protocol& protocol, const Settings& settings, std::string_view model, bool peer_access);
 /// An UnavailableError where the switches leave two ranks no memory to meet in.
 void require_meeting(const Path& path, const Options& options);
+/// A UsageError where collectives have no slot to go on with.
+void require_slots(const Settings& settings);
 
 }  // namespace twinlink::nccl

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <string>
+#include <utility>
 
 #include "protocols/core/tags.hpp"
 
@@ -17,7 +18,30 @@ struct Closed {
 /// How long a peer may take to close what it has open.
 constexpr Seconds kClosing{1.0};
 
+/// The FIFO of a channel.
+View channel_of(const Buffer& fifos, const gpu::Program& program, std::int32_t channel) {
+  const Bytes room{gpu::fifo_room(program)};
+  return {fifos, room * gpu::number(channel), room};
+}
+
 }  // namespace
+
+Way way_between(const Path& path, const Geometry& geometry) {
+  if (path.peer_access && geometry.p2p) return Way::peer_memory;
+  return path.same_node ? Way::host_memory : Way::network;
+}
+
+std::string_view to_string(Way way) {
+  switch (way) {
+    case Way::peer_memory:
+      return "P2P";
+    case Way::host_memory:
+      return "SHM";
+    case Way::network:
+      return "NET";
+  }
+  return "?";
+}
 
 PeerFifos::~PeerFifos() {
   // While an exception passes, a program may still use the memory; the rank frees it when it ends.
@@ -25,17 +49,21 @@ PeerFifos::~PeerFifos() {
   if (std::ranges::none_of(by_format_, [](const auto& fifos) { return fifos.has_value(); })) return;
   try {
     rank_.step("close");
-    for (const auto& fifos : by_format_) {
-      if (fifos && fifos->theirs.id != 0) rank_.close_memory(fifos->theirs);
+    if (way_ != Way::network) {
+      for (const auto& fifos : by_format_) {
+        if (fifos && fifos->theirs.id != 0) rank_.close_memory(fifos->theirs);
+      }
+      const Seconds deadline = rank_.now() + kClosing;
+      ControlMessage closed;
+      const Op heard = rank_.recv_control(peer_, tags::kReady, closed);
+      const bool told =
+          wait(rank_, rank_.send_control(peer_, tags::kReady, ControlMessage(Closed{})), deadline) == Status::delivered;
+      if (wait(rank_, heard, deadline) != Status::delivered || !told) return;
     }
-    const Seconds deadline = rank_.now() + kClosing;
-    ControlMessage closed;
-    const Op heard = rank_.recv_control(peer_, tags::kReady, closed);
-    const bool told =
-        wait(rank_, rank_.send_control(peer_, tags::kReady, ControlMessage(Closed{})), deadline) == Status::delivered;
-    if (wait(rank_, heard, deadline) != Status::delivered || !told) return;
     for (const auto& fifos : by_format_) {
-      if (fifos) rank_.release(fifos->mine);
+      if (!fifos) continue;
+      rank_.release(fifos->mine);
+      if (way_ == Way::network) rank_.release(fifos->theirs);
     }
   } catch (const Error&) {
     return;  // the rank frees what is left
@@ -51,11 +79,19 @@ void PeerFifos::shape(gpu::Program& program) const {
 }
 
 /// Fresh memory may hold anything, and what looks like a flag would be taken for one.
-Outcome PeerFifos::clear(const FormatFifos& fifos, const gpu::Program& program, Seconds deadline) {
-  const gpu::Link link{.mine = View(fifos.mine)};
+Outcome PeerFifos::clear(const Buffer& fifos, const gpu::Program& program, Seconds deadline) {
+  const gpu::Link link{.mine = View(fifos)};
   rank_.step("clear");
   const Status status = wait(rank_, rank_.launch({.program = program, .links = {&link, 1}}, stream()), deadline);
   return {status, "step 'clear'"};
+}
+
+/// CPUs carry lines of LL, whose flags they look for, from host memory, as NCCL's do.
+Memory PeerFifos::memory_for(gpu::LineFormat format) const {
+  if (way_ == Way::peer_memory) return Memory::device;
+  const bool direct = way_ == Way::network && geometry_.gdr && format != gpu::LineFormat::ll &&
+                      rank_.path_to(peer_).device_memory_on_network;
+  return direct ? Memory::device : Memory::shared_pinned;
 }
 
 Outcome PeerFifos::open(gpu::LineFormat format, Seconds deadline) {
@@ -64,23 +100,33 @@ Outcome PeerFifos::open(gpu::LineFormat format, Seconds deadline) {
   gpu::Program program{.operation = gpu::Operation::clear, .format = format, .channels = geometry_.channels};
   shape(program);
   const auto channels = static_cast<std::size_t>(geometry_.channels);
-  const bool on_device = geometry_.p2p && rank_.path_to(peer_).peer_access.yes;
   fifos.emplace();
-  fifos->sent.resize(channels);
-  fifos->received.resize(channels);
+  for (auto* counts : {&fifos->sent, &fifos->received, &fifos->sent_each, &fifos->received_each}) {
+    counts->resize(channels);
+  }
+  const Memory memory = memory_for(format);
+  const Bytes room{gpu::fifo_room(program) * gpu::number(program.channels)};
   rank_.step("make FIFOs");
-  fifos->mine = rank_.allocate(on_device ? Memory::device : Memory::shared_pinned,
-                               Bytes{gpu::fifo_room(program) * gpu::number(program.channels)});
-  if (Outcome outcome = clear(*fifos, program, deadline); !outcome.ok()) return outcome;
+  fifos->mine = rank_.allocate(memory, room);
+  if (Outcome outcome = clear(fifos->mine, program, deadline); !outcome.ok()) return outcome;
+  if (way_ != Way::network) return exchange_places(*fifos, deadline);
+  fifos->theirs = rank_.allocate(memory, room);
+  if (memory == Memory::device) {
+    for (const Buffer& each : {fifos->mine, fifos->theirs}) rank_.register_memory(each);
+  }
+  return clear(fifos->theirs, program, deadline);
+}
+
+Outcome PeerFifos::exchange_places(FormatFifos& fifos, Seconds deadline) {
   rank_.step("send place");
-  const Op sent = rank_.send_control(peer_, tags::kReady, ControlMessage(rank_.export_memory(fifos->mine)));
+  const Op sent = rank_.send_control(peer_, tags::kReady, ControlMessage(rank_.export_memory(fifos.mine)));
   if (wait(rank_, sent, deadline) != Status::delivered) return {Status::timed_out, "step 'send place'"};
   rank_.step("receive place");
   ControlMessage place;
   const Status status = wait(rank_, rank_.recv_control(peer_, tags::kReady, place), deadline);
   if (status != Status::delivered) return {status, "step 'receive place': the peer has made no FIFOs"};
   try {
-    fifos->theirs = rank_.open_memory(peer_, place.as<IpcHandle>());
+    fifos.theirs = rank_.open_memory(peer_, place.as<IpcHandle>());
   } catch (const Error& error) {
     // A forged or stale handle is the peer's fault, and a refusal of the driver nobody's.
     return {Status::peer_failed, std::string("step 'receive place': ") + error.what()};
@@ -89,16 +135,57 @@ Outcome PeerFifos::open(gpu::LineFormat format, Seconds deadline) {
 }
 
 gpu::Link PeerFifos::link(gpu::LineFormat format) const {
-  const FormatFifos& fifos = *by_format_[index(format)];
-  return {View(fifos.mine), View(fifos.theirs), fifos.sent, fifos.received};
+  const FormatFifos& fifos = of(format);
+  return {.mine = View(fifos.mine),
+          .theirs = View(fifos.theirs),
+          .carried = way_ == Way::network,
+          .sent = fifos.sent,
+          .received = fifos.received,
+          .sent_each = fifos.sent_each,
+          .received_each = fifos.received_each};
 }
 
-void PeerFifos::count(const gpu::Program& program, bool sends, bool receives) {
-  FormatFifos& fifos = *by_format_[index(program.format)];
+void PeerFifos::expect(const gpu::Program& program, std::int32_t channel, std::uint64_t sends, std::uint64_t receives) {
+  FormatFifos& fifos = of(program.format);
+  const auto at = static_cast<std::size_t>(channel);
+  fifos.sent_each[at] = sends;
+  fifos.received_each[at] = receives;
+}
+
+void PeerFifos::carry(Carrier& carrier, const gpu::Program& program, std::int32_t channel,
+                      std::vector<std::uint64_t> sent, std::vector<std::uint64_t> received) const {
+  if (way_ != Way::network) return;
+  const FormatFifos& fifos = of(program.format);
+  const auto at = static_cast<std::size_t>(channel);
+  constexpr int kMostChannels = 64;
+  const Tag tag{tags::kSlots.value + static_cast<int>(index(program.format)) * kMostChannels + channel};
+  const View mine = channel_of(fifos.mine, program, channel);
+  const View theirs = channel_of(fifos.theirs, program, channel);
+  if (!sent.empty()) {
+    carrier.send({.peer = peer_,
+                  .tag = tag,
+                  .program = program,
+                  .filled = theirs,
+                  .read = mine,
+                  .first = fifos.sent[at],
+                  .bytes = std::move(sent)});
+  }
+  if (received.empty()) return;
+  carrier.receive({.peer = peer_,
+                   .tag = tag,
+                   .program = program,
+                   .filled = mine,
+                   .read = theirs,
+                   .first = fifos.received[at],
+                   .bytes = std::move(received)});
+}
+
+void PeerFifos::count(const gpu::Program& program, int times) {
+  FormatFifos& fifos = of(program.format);
   for (std::int32_t channel = 0; channel < program.channels; ++channel) {
     const auto at = static_cast<std::size_t>(channel);
-    if (sends) fifos.sent[at] += gpu::sent_slots(program, channel);
-    if (receives) fifos.received[at] += gpu::received_slots(program, channel);
+    fifos.sent[at] += fifos.sent_each[at] * gpu::number(times);
+    fifos.received[at] += fifos.received_each[at] * gpu::number(times);
   }
 }
 

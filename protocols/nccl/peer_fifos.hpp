@@ -4,10 +4,12 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "protocols/core/rank.hpp"
 #include "protocols/gpu/work.hpp"
+#include "protocols/nccl/carrier.hpp"
 
 namespace twinlink::nccl {
 
@@ -16,24 +18,38 @@ struct Geometry {
   Bytes slot{};  ///< data of Simple and LL128; LL takes no more than 32 KiB
   int slots = 0;
   int channels = 0;  ///< most
-  bool p2p = true;   ///< may they lie in device memory?
+  bool p2p = true;   ///< may they lie in device memory of the receiver?
+  bool gdr = true;   ///< and those whose slots go over the network, where the adapter reaches it?
 };
+
+/// Where programs of two ranks meet.
+enum class Way {
+  peer_memory,  ///< of the receiver's GPU
+  host_memory,  ///< that both map
+  network       ///< each in memory of its own, and CPUs carry the slots
+};
+Way way_between(const Path& path, const Geometry& geometry);
+/// By NCCL's words: "P2P", "SHM", "NET".
+std::string_view to_string(Way way);
 
 /// Those of a line format, and the slots that have passed, by channel.
 struct FormatFifos {
   Buffer mine{};
-  Buffer theirs{};
+  Buffer theirs{};  ///< over the network: this rank's own, too
   std::vector<std::uint64_t> sent{};
   std::vector<std::uint64_t> received{};
+  std::vector<std::uint64_t> sent_each{};  ///< by the program that is next
+  std::vector<std::uint64_t> received_each{};
 };
 
 /// A format's FIFOs are made when the first program needs them, by both ends alike. They lie in device memory where the
-/// GPUs reach each other, else in host memory that both map. What a peer has open is released when it says that it has
-/// closed it; where it does not, the rank frees it in the end.
+/// GPUs reach each other, else in host memory that both map, or each end has both of its own where CPUs carry. What a
+/// peer has open is released when it says that it has closed it; where it does not, the rank frees it in the end.
 class PeerFifos {
  public:
   /// `rank` outlives it. The two ends have been connected for tags::kReady.
-  PeerFifos(Rank& rank, RankId peer, const Geometry& geometry) : rank_(rank), peer_(peer), geometry_(geometry) {}
+  PeerFifos(Rank& rank, RankId peer, const Geometry& geometry)
+      : rank_(rank), peer_(peer), geometry_(geometry), way_(way_between(rank.path_to(peer), geometry)) {}
   ~PeerFifos();
   PeerFifos(const PeerFifos&) = delete;
   PeerFifos& operator=(const PeerFifos&) = delete;
@@ -43,11 +59,21 @@ class PeerFifos {
   /// Of an open format, for a program.
   [[nodiscard]] gpu::Link link(gpu::LineFormat format) const;
   void shape(gpu::Program& program) const;
-  /// A program was launched that sends over them, or receives, or both.
-  void count(const gpu::Program& program, bool sends, bool receives);
+  /// What a program will pass over a channel. Before link(), and of all channels of it.
+  void expect(const gpu::Program& program, std::int32_t channel, std::uint64_t sends, std::uint64_t receives);
+  /// Hands a channel's slots to the carrier, where CPUs carry.
+  void carry(Carrier& carrier, const gpu::Program& program, std::int32_t channel, std::vector<std::uint64_t> sent,
+             std::vector<std::uint64_t> received) const;
+  /// The program that was expected has been launched, to run so often.
+  void count(const gpu::Program& program, int times = 1);
   /// Programs may have been given up: nothing is closed in order any more.
   void fail() { failed_ = true; }
   [[nodiscard]] RankId peer() const { return peer_; }
+  [[nodiscard]] Way way() const { return way_; }
+  /// Does the adapter read device memory?
+  [[nodiscard]] bool reads_device_memory(gpu::LineFormat format) const {
+    return way_ == Way::network && memory_for(format) == Memory::device;
+  }
   /// Programs with different peers wait for them side by side: in one queue, ranks that launch in different orders
   /// would wait for each other in a circle. The first streams are those of copies, additions and collectives.
   [[nodiscard]] Stream stream() const {
@@ -57,11 +83,16 @@ class PeerFifos {
 
  private:
   static constexpr std::size_t index(gpu::LineFormat format) { return static_cast<std::size_t>(format); }
-  Outcome clear(const FormatFifos& fifos, const gpu::Program& program, Seconds deadline);
+  [[nodiscard]] FormatFifos& of(gpu::LineFormat format) { return *by_format_[index(format)]; }
+  [[nodiscard]] const FormatFifos& of(gpu::LineFormat format) const { return *by_format_[index(format)]; }
+  [[nodiscard]] Memory memory_for(gpu::LineFormat format) const;
+  Outcome clear(const Buffer& fifos, const gpu::Program& program, Seconds deadline);
+  Outcome exchange_places(FormatFifos& fifos, Seconds deadline);
 
   Rank& rank_;
   RankId peer_;
   Geometry geometry_;
+  Way way_;
   std::array<std::optional<FormatFifos>, 3> by_format_{};
   bool failed_ = false;
 };

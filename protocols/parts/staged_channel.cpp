@@ -27,6 +27,7 @@ StagedChannel::StagedChannel(Rank& rank, RankId peer, Settings settings, const S
 std::vector<Step> StagedChannel::sending_steps() {
   const auto copy_out = [this](const Piece& p) -> Started {
     if (lies_on_host(p)) return Outcome{};
+    if (style_.engine == Engine::cpu) return rank_.copy(out_.buffers.at(p), p.bytes, kHostStream, style_.engine);
     return pipeline_copy(rank_, out_.buffers.at(p), p.bytes, kOutStream, style_.synchronous, deadline_);
   };
   const auto host_copy = [this](const Piece& p) -> Started {
@@ -59,6 +60,7 @@ std::vector<Step> StagedChannel::receiving_steps() {
   };
   const auto copy_in = [this](const Piece& p) -> Started {
     if (lies_on_host(p)) return Outcome{};
+    if (style_.engine == Engine::cpu) return rank_.copy(p.bytes, in_.buffers.at(p), kHostStream, style_.engine);
     return pipeline_copy(rank_, p.bytes, in_.buffers.at(p), kInStream, style_.synchronous, deadline_);
   };
   const auto grant_credit = [this](const Piece& p) -> Started {
@@ -98,7 +100,8 @@ std::string StagedChannel::path_taken() const {
     return "staged through " + std::string(to_string(style_.memory)) +
            " host memory at one end, in host memory at the other" + wires;
   }
-  const std::string text = "staged through " + std::string(to_string(style_.memory)) + " host memory";
+  const std::string text = "staged through " + std::string(to_string(style_.memory)) + " host memory" +
+                           (style_.engine == Engine::cpu ? " by the CPU's own copies" : "");
   return (style_.shared ? text : text + " that the adapter does not share") + wires;
 }
 

@@ -26,6 +26,7 @@ struct StagedStyle {
   bool shared = true;                ///< GPU and network use one buffer; otherwise the CPU copies between two
   std::size_t credits = 0;           ///< the receiver grants so many at once; 0: posted receives are enough
   bool synchronous = false;          ///< the CPU waits for every copy
+  Engine engine = Engine::dma;       ///< who copies between device and host memory
   Sending sending = Sending::standard;
 };
 

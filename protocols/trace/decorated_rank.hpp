@@ -15,6 +15,7 @@ class DecoratedRank : public MeasuredRank {
   [[nodiscard]] Seconds silence_of(RankId peer) override { return inner_.silence_of(peer); }
   [[nodiscard]] const Path& path_to(RankId peer) const override { return inner_.path_to(peer); }
   Answer check_peer_access(RankId peer) override { return inner_.check_peer_access(peer); }
+  void look_up_pointer(RankId peer) override { inner_.look_up_pointer(peer); }
 
   Buffer allocate_beside(RankId peer, Bytes size) override { return inner_.allocate_beside(peer, size); }
   Buffer allocate(Memory kind, Bytes size, Locality locality) override { return inner_.allocate(kind, size, locality); }
@@ -33,6 +34,8 @@ class DecoratedRank : public MeasuredRank {
     return inner_.put(to, from, stream, engine, signal);
   }
   Op launch(const gpu::Work& work, Stream stream) override { return inner_.launch(work, stream); }
+  Op await_slot(const gpu::FifoSlot& slot) override { return inner_.await_slot(slot); }
+  void raise_slot(const gpu::FifoSlot& slot) override { inner_.raise_slot(slot); }
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override { return inner_.await_signal(peer, tag, value); }
   Op send(RankId peer, Tag tag, View from) override { return inner_.send(peer, tag, from); }
   Op send_synchronously(RankId peer, Tag tag, View from) override { return inner_.send_synchronously(peer, tag, from); }

@@ -153,6 +153,16 @@ Op ObservedRank::launch(const gpu::Work& work, Stream stream) {
       [&] { return "launch " + gpu::describe(work) + " stream " + std::to_string(stream.index); });
 }
 
+Op ObservedRank::await_slot(const gpu::FifoSlot& slot) {
+  return start(
+      "await slot", [&] { return inner().await_slot(slot); }, [&] { return "await " + gpu::describe(slot); });
+}
+
+void ObservedRank::raise_slot(const gpu::FifoSlot& slot) {
+  call(
+      "raise slot", [&] { return inner().raise_slot(slot), 0; }, [&](int) { return "raise " + gpu::describe(slot); });
+}
+
 Op ObservedRank::compute(Seconds duration, Stream stream) {
   return start(
       "compute", [&] { return inner().compute(duration, stream); },

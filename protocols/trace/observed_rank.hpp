@@ -29,6 +29,8 @@ class ObservedRank : public DecoratedRank {
   Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) final;
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) final;
   Op launch(const gpu::Work& work, Stream stream) final;
+  Op await_slot(const gpu::FifoSlot& slot) final;
+  void raise_slot(const gpu::FifoSlot& slot) final;
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) final;
   Op send(RankId peer, Tag tag, View from) final;
   Op send_synchronously(RankId peer, Tag tag, View from) final;

@@ -49,10 +49,12 @@ constexpr std::array kAllGather{
 constexpr std::array kReduceScatter{
     Algorithm{"ring", "each part goes round once, and grows", "(n-1) (a + S/n/b)", any_shape, ring_reduce_scatter},
     Algorithm{"kernel", kTogether, "(n-1) (a + S/n/b), of slots", any_shape, together_reduce_scatter, true}};
-constexpr std::array kReduce{Algorithm{"tree", "a binomial tree to rank 0: few steps, all bytes in each",
-                                       "log2(n) (a + S/b)", any_shape, tree_reduce},
-                             Algorithm{"ring", "reduce-scatter in a ring, then all parts to rank 0 at once",
-                                       "(n-1) (a + S/n/b) + a + (n-1)/n S/b", any_shape, ring_reduce}};
+constexpr std::array kReduce{
+    Algorithm{"tree", "a binomial tree to rank 0: few steps, all bytes in each", "log2(n) (a + S/b)", any_shape,
+              tree_reduce},
+    Algorithm{"ring", "reduce-scatter in a ring, then all parts to rank 0 at once",
+              "(n-1) (a + S/n/b) + a + (n-1)/n S/b", any_shape, ring_reduce},
+    Algorithm{"kernel", kTogether, "(n-2 + p) (a + S/p/b) for p slots", any_shape, together_reduce, true}};
 constexpr std::array kGather{Algorithm{"tree", "a binomial tree to rank 0, whose bytes double",
                                        "log2(n) a + (n-1)/n S/b", any_shape, tree_gather},
                              Algorithm{"direct", "all at once", "a + (n-1)/n S/b of rank 0", any_shape, direct_gather}};

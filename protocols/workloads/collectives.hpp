@@ -41,6 +41,7 @@ Schedule bruck_all_to_all(const Shape& shape, int rank, std::uint64_t elements);
 Schedule together_all_reduce(const Shape& shape, int rank, std::uint64_t elements);
 Schedule together_all_gather(const Shape& shape, int rank, std::uint64_t elements);
 Schedule together_reduce_scatter(const Shape& shape, int rank, std::uint64_t elements);
+Schedule together_reduce(const Shape& shape, int rank, std::uint64_t elements);
 Schedule together_broadcast(const Shape& shape, int rank, std::uint64_t elements);
 Schedule together_all_to_all(const Shape& shape, int rank, std::uint64_t elements);
 /// Dissemination: in round k everyone tells who is 2^k further on. One element, whatever the size.

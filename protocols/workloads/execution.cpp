@@ -108,7 +108,8 @@ Outcome run_steps(ConcurrentRank& rank, const Schedule& schedule, Connections& c
   for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
     const Step& step = schedule.steps[i];
     if (step.after > 0) rank.wait_until([&] { return kernels_ended >= step.after; });
-    Outcome outcome = step.together ? connections.together().run(step.together->what, buffers.view(step.together->data))
+    Outcome outcome = step.together ? connections.together().run(step.together->what, buffers.view(step.together->data),
+                                                                 step.together->times)
                                     : run_transfers(rank, step, connections, buffers);
     if (outcome.ok()) outcome = run_locals(rank, step, buffers, timeout);
     if (outcome.ok()) continue;

@@ -48,6 +48,7 @@ struct Local {
 struct Together {
   Collective what = Collective::all_reduce;
   Slice data{};
+  int times = 1;  ///< so many of it follow each other in one graph
 };
 
 /// First all transfers, at the same time; then what is local, in order.

@@ -28,6 +28,10 @@ Schedule together_broadcast(const Shape& shape, int rank, std::uint64_t elements
   return by_protocol(Collective::broadcast, tree_broadcast(shape, rank, elements));
 }
 
+Schedule together_reduce(const Shape& shape, int rank, std::uint64_t elements) {
+  return by_protocol(Collective::reduce, tree_reduce(shape, rank, elements));
+}
+
 Schedule together_all_to_all(const Shape& shape, int rank, std::uint64_t elements) {
   return by_protocol(Collective::all_to_all, pairwise_all_to_all(shape, rank, elements));
 }

@@ -33,6 +33,7 @@ namespace {
 
 struct RunOptions {
   bench::RunOptions run{};
+  bool library = false;            ///< NCCL itself
   std::filesystem::path expect{};  ///< a simulated result of the same curve; empty: nothing is expected
   std::filesystem::path timeline{};
 };
@@ -83,19 +84,26 @@ ExitCode run(const JobOptions& job_options, RunOptions options) {
     throw UsageError("--timeline is of one pair of ranks");
   }
   pass_on_switches(options.run.settings.options);
+  if (options.library && !options.run.pairs.empty()) throw UsageError("--library is of one pair of ranks, or of all");
   if (!options.run.pairs.empty()) {
     return run_pairs(job_options, options.run, options.expect);
   }
   Job job(job_options);
   MeasuredRank& rank = job.rank();
-  if (options.run.protocol.empty()) {
+  if (options.run.protocol.empty() && !options.library) {
     options.run.protocol = choose_protocols(job, peers_of(rank, options.run), options.run.sweep.timeout).within->name();
   }
   bench::Plan plan;
   std::optional<bench::Expectation> expectation;  // of plan.first, which writes the result
   const Protocol* protocol = nullptr;
+  std::unique_ptr<Protocol> library;
   job.agree([&] {
-    protocol = &find_protocol(options.run.protocol);
+    if (options.library) {
+      require_library_alone(options.run.protocol);
+      library = job.library(kNcclLibrary);
+      options.run.stand_in = library.get();
+    }
+    protocol = options.library ? library.get() : &find_protocol(options.run.protocol);
     plan = make_plan(options.run, bench::measured_repeats());
     plan.keep_samples = true;  // a measurement is stored with all that was seen
     require_ranks(rank, plan);
@@ -136,6 +144,7 @@ void add_run_command(Program& program) {
   const auto options = std::make_shared<RunOptions>();
   add_job_options(*command, program.job);
   bench::add_run_options(*command, options->run);
+  add_library_option(*command, options->library);
   command->get_option("--protocol")->default_str("the shortest way of the pairs");
   bench::add_pairs_option(*command, options->run, "RANK-RANK", "0-1,2-3");
   bench::add_passes_option(*command, options->run.passes);

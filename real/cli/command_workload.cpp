@@ -20,13 +20,14 @@ namespace {
 
 struct WorkloadOptions {
   bench::WorkloadOptions workload{};
+  bool library = false;  ///< NCCL itself
   std::filesystem::path timeline{};
 };
 
 /// Prints and stores what rank 0 has measured. An UnavailableError where a protocol refuses a pair.
 ExitCode measure_workload(const JobOptions& job_options, WorkloadOptions options) {
   Job job(job_options);
-  if (options.workload.protocol.empty()) {
+  if (options.workload.protocol.empty() && !options.library) {
     const ChosenProtocols chosen = choose_protocols(job, all_others(job.rank()), job_options.timeout);
     options.workload.protocol = chosen.within->name();
     if (options.workload.between.empty() && chosen.between != chosen.within) {
@@ -35,7 +36,13 @@ ExitCode measure_workload(const JobOptions& job_options, WorkloadOptions options
   }
   constexpr bench::PlanDefaults kDefaults{.warmup = 2, .iterations = 10, .timeout = bench::kMeasuredTimeout};
   bench::WorkloadPlan plan;
+  std::unique_ptr<Protocol> library;
   job.agree([&] {
+    if (options.library) {
+      require_library_alone(options.workload.protocol);
+      library = job.library(kNcclLibrary);
+      options.workload.stand_in = library.get();
+    }
     plan = make_plan(options.workload, kDefaults);
     plan.room = [&job](RankId) { return job.device_memory(); };
     require_possible(job.rank(), plan);
@@ -68,6 +75,7 @@ void add_workload_command(Program& program) {
   auto* command =
       program.app.add_subcommand("workload", "Run a collective, a pattern or a recorded job over all ranks");
   const auto options = std::make_shared<WorkloadOptions>();
+  add_library_option(*command, options->library);
   add_job_options(*command, program.job);
   bench::add_workload_options(*command, options->workload);
   command->get_option("--protocol")->default_str("the shortest way, within nodes and between them");

@@ -41,6 +41,10 @@ void add_job_options(CLI::App& command, JobOptions& options) {
   bench::add_read_option(command, "--host-memory", "SIZE", "what this host has for it",
                          "Memory of each emulated device",
                          [&options](const std::string& text) { options.host_memory = parse_size(text); });
+  constexpr int kMostNodes = 64;
+  bench::add_count_option(command, "--host-nodes", 1, kMostNodes, "1",
+                          "Emulated devices are on so many nodes, between which there is MPI alone",
+                          [&options](int nodes) { options.host_nodes = nodes; });
   PaceOptions& pace = options.pace;
   CLI::Option* const platform =
       command
@@ -73,6 +77,18 @@ void add_job_options(CLI::App& command, JobOptions& options) {
              {{"shared-memory", WithinNode::shared_memory}, {"loopback", WithinNode::loopback}}, "the library's choice",
              "How MPI messages pass within a node: through shared-memory, or in loopback through the adapter (sockets "
              "where there is none). Sets the library's own switches unless they are set already");
+}
+
+void add_library_option(CLI::App& command, bool& library) {
+  const bench::OptionGroup group(command, "Protocol");
+  command.add_flag("--library", library,
+                   "NCCL itself instead of a protocol of ours, on GPUs: libnccl.so.2, as the system finds it. Its own "
+                   "variables, such as NCCL_PROTO, say how it goes");
+}
+
+void require_library_alone(const std::string& protocol) {
+  if (protocol.empty() || protocol == "nccl") return;
+  throw UsageError("--library: NCCL is measured in place of nccl, and not of " + protocol);
 }
 
 }  // namespace twinlink::real

@@ -19,6 +19,13 @@ Answer DeviceRuntime::runs_programs() const {
   return Answer::refused("these devices run no programs of thread blocks");
 }
 
+Answer DeviceRuntime::runs_libraries() const {
+  return Answer::refused("libraries of GPUs do not run on emulated devices: --device cuda");
+}
+Event DeviceRuntime::enqueue(Stream, int, std::string_view, const Enqueue&) {
+  throw UnavailableError(runs_libraries().reason);
+}
+
 Event DeviceRuntime::launch(DeviceProgram, Stream) { throw UnavailableError(runs_programs().reason); }
 
 void DeviceRuntime::know_host_memory(std::byte*, Memory, Locality, const Uuid&) {}
@@ -29,7 +36,12 @@ void DeviceRuntime::register_memory(std::byte*, Bytes) {}
 
 void DeviceRuntime::deregister_memory(std::byte*) {}
 
-void DeviceRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
+Answer DeviceRuntime::cpu_reaches_device() const {
+  if (host_addressable()) return Answer::granted();
+  return Answer::refused("the CPU has no device memory mapped here: GDRCopy is not used");
+}
+
+void DeviceRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine) {
   synchronize(stream);
   std::memmove(to, from, size.count());
 }

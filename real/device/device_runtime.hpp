@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -53,6 +54,8 @@ struct DeviceLink {
   std::byte* theirs = nullptr;
   std::vector<std::uint64_t> sent{};
   std::vector<std::uint64_t> received{};
+  std::vector<std::uint64_t> sent_each{};  ///< of programs that run several times
+  std::vector<std::uint64_t> received_each{};
 };
 /// A program of thread blocks, by address.
 struct DeviceProgram {
@@ -60,6 +63,9 @@ struct DeviceProgram {
   std::byte* input = nullptr;
   std::byte* output = nullptr;
   std::vector<DeviceLink> links{};
+  std::vector<gpu::Stand> stands{};    ///< by channel, as gpu::Work has them
+  std::vector<std::int32_t> orders{};  ///< as gpu::Work has them
+  int times = 1;                       ///< one behind the other, as one graph
 };
 
 /// A process's view of the devices, with one of them selected. Not thread-safe. A call that fails is an
@@ -112,10 +118,18 @@ class DeviceRuntime {
   [[nodiscard]] virtual Answer runs_programs() const;
   /// Starts a program behind all copies of the stream.
   virtual Event launch(DeviceProgram program, Stream stream);
+  /// What somebody else, a library, puts into the device's own queue for the stream, behind what is there. Of `times`
+  /// the calls are captured as one graph, which is kept by its `key` and launched again where that is known.
+  using Enqueue = std::function<void(void* queue)>;
+  [[nodiscard]] virtual Answer runs_libraries() const;
+  virtual Event enqueue(Stream stream, int times, std::string_view key, const Enqueue& calls);
   /// Programs of the stream end soon, whatever their peers do; what they have not moved stays so.
   virtual void give_up_programs(Stream stream) { static_cast<void>(stream); }
-  /// Copies between host memory by the calling CPU, in its turn of the stream, and waits.
-  virtual void copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream);
+  /// May copy_on_host() be given device memory?
+  [[nodiscard]] virtual Answer cpu_reaches_device() const;
+  /// Copies between host memory by the calling CPU, in its turn of the stream, and waits; by Engine::cpu between device
+  /// and host memory.
+  virtual void copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine);
   /// Has the copy ended? Never blocks. The event is used up once the answer was yes.
   virtual bool ended(Event event) = 0;
   /// Uses up an event that need not be asked for: one behind it in its stream has ended, and so it has.

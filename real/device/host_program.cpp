@@ -51,6 +51,15 @@ class HostProgram::Block {
 
   [[nodiscard]] std::int32_t channel() const { return channel_; }
   [[nodiscard]] std::int32_t role() const { return role_; }
+  [[nodiscard]] gpu::Stand stand() const {
+    const std::vector<gpu::Stand>& stands = host_.program_.stands;
+    return stands.empty() ? gpu::Stand{.place = p_.rank, .before = gpu::kBefore, .behind = gpu::kBehind}
+                          : stands[index()];
+  }
+  [[nodiscard]] std::int32_t rank_at(std::int32_t place) const {
+    const std::vector<std::int32_t>& orders = host_.program_.orders;
+    return orders.empty() ? place : orders[index() * gpu::number(p_.ranks) + gpu::number(place)];
+  }
   [[nodiscard]] std::uint64_t sent(std::int32_t link) const { return of(link).sent[index()]; }
   [[nodiscard]] std::uint64_t received(std::int32_t link) const { return of(link).received[index()]; }
 
@@ -217,13 +226,16 @@ class HostProgram::Block {
   Fiber fiber_;
 };
 
-HostProgram::HostProgram(DeviceProgram program) : program_(std::move(program)) {
+HostProgram::HostProgram(DeviceProgram program) : program_(std::move(program)) { begin(); }
+
+HostProgram::~HostProgram() = default;
+
+void HostProgram::begin() {
+  blocks_.clear();
   for (std::int32_t number = 0; number < gpu::blocks_of(program_.program); ++number) {
     blocks_.push_back(std::make_unique<Block>(*this, number));
   }
 }
-
-HostProgram::~HostProgram() = default;
 
 bool HostProgram::go_on() {
   bool ended = true;
@@ -231,7 +243,15 @@ bool HostProgram::go_on() {
     if (!block->ended()) block->go_on();
     ended = ended && block->ended();
   }
-  return ended;
+  if (!ended || ++ran_ >= program_.times || given_up_) return ended;
+  for (DeviceLink& link : program_.links) {
+    for (std::size_t channel = 0; channel < link.sent.size(); ++channel) {
+      link.sent[channel] += link.sent_each[channel];
+      link.received[channel] += link.received_each[channel];
+    }
+  }
+  begin();
+  return false;
 }
 
 }  // namespace twinlink::real

@@ -25,8 +25,12 @@ class HostProgram {
 
  private:
   class Block;
+  /// The next run.
+  void begin();
+
   DeviceProgram program_;
   std::vector<std::unique_ptr<Block>> blocks_;
+  int ran_ = 0;  ///< times
   bool given_up_ = false;
 };
 

@@ -106,9 +106,20 @@ Event HostRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<c
 
 Event HostRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
                                   Engine engine) {
+  require_pinned(flag.word);
   const Event event = copy(to, from, size, stream, engine);
   queue_of(stream).copies.back().flag = flag;
   return event;
+}
+
+void HostRuntime::require_pinned(const std::uint64_t* word) const {
+  const auto* const byte = static_cast<const std::byte*>(static_cast<const void*>(word));
+  const auto behind = pinned_.upper_bound(byte);
+  if (behind != pinned_.begin()) {
+    const auto& [start, size] = *std::prev(behind);
+    if (byte + sizeof *word <= start + size) return;
+  }
+  throw EnvironmentError("copy_and_raise", "the flag lies in memory that is not page-locked");
 }
 
 Event HostRuntime::add(std::byte* to, const std::byte* from, Bytes size, Stream stream) {

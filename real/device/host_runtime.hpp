@@ -42,8 +42,8 @@ class HostRuntime final : public DeviceRuntime {
   [[nodiscard]] std::byte* allocate(Bytes size) override;
   [[nodiscard]] std::byte* allocate_on(const Uuid& device, Bytes size) override;
   void free(std::byte* memory) override;
-  void pin(std::byte*, Bytes) override {}
-  void unpin(std::byte*) override {}
+  void pin(std::byte* memory, Bytes size) override { pinned_.insert_or_assign(memory, size.count()); }
+  void unpin(std::byte* memory) override { pinned_.erase(memory); }
 
   Event copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) override;
   Event copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
@@ -94,6 +94,8 @@ class HostRuntime final : public DeviceRuntime {
   /// The mapping with this address in it; null for host memory.
   [[nodiscard]] const Mapping* mapping_of(const std::byte* address) const;
   [[nodiscard]] Copy make_copy(std::byte* to, const std::byte* from, Bytes size) const;
+  /// Refuses what a GPU could not reach: a flag outside of page-locked memory. An EnvironmentError, as CUDA's would be.
+  void require_pinned(const std::uint64_t* word) const;
   /// Moves as much of the copy as there is, but no more than `room`. Returns how much that was.
   std::size_t move_some(Copy& copy, std::size_t room);
   /// Lets a kernel that computes go on; false while it is not through.
@@ -104,8 +106,9 @@ class HostRuntime final : public DeviceRuntime {
 
   std::vector<DeviceInfo> devices_;
   HostPeers peers_;
-  Bytes used_{};                                  ///< of the selected device, by this process
-  std::map<const std::byte*, Mapping> mappings_;  ///< by first address
+  Bytes used_{};                                    ///< of the selected device, by this process
+  std::map<const std::byte*, Mapping> mappings_;    ///< by first address
+  std::map<const std::byte*, std::size_t> pinned_;  ///< host memory that pin() has page-locked: its size
   std::vector<std::byte> bounce_;  ///< where copies between devices without peer access pass through the host
   std::array<Queue, kStreams> queues_{};
 };

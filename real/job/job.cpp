@@ -18,6 +18,7 @@
 #include "real/device/device_selection.hpp"
 #include "real/job/agreement.hpp"
 #include "real/job/environment.hpp"
+#include "real/nccl/library_protocol.hpp"
 #include "real/rank/nvtx_ranges.hpp"
 #include "real/rank/real_rank.hpp"
 #include "real/system/launch.hpp"
@@ -39,6 +40,9 @@ std::unique_ptr<Pace> make_pace(const JobOptions& options) {
   }
   if (options.host_peers) {
     throw UsageError("--host-peers and --pace exclude each other: the platform says which devices are peers");
+  }
+  if (options.host_nodes > 1) {
+    throw UsageError("--host-nodes is for emulated devices without a pace, whose platform has nodes of its own");
   }
   if (options.host_memory) {
     throw UsageError("--host-memory and --pace exclude each other: the platform says how much memory its GPUs have");
@@ -63,6 +67,7 @@ std::unique_ptr<DeviceRuntime> make_runtime(const JobOptions& options, const std
     return std::make_unique<HostRuntime>(host, emulated_device(gpus, host), options.host_peers.value_or(HostPeers::all),
                                          options.host_memory);
   }
+  if (options.host_nodes > 1) throw UsageError("--host-nodes is for emulated devices (--device host)");
 #ifdef TWINLINK_HAS_CUDA
   return make_cuda_runtime(local_rank(), gpus);
 #else
@@ -180,6 +185,9 @@ struct Job::Parts {
       if (options.nvtx) ranges = make_nvtx_ranges();
     });
     mpi.emplace(patience_of_start(options));
+    if (options.host_nodes > 1) {
+      host += fmt::format("-node{}", mpi->rank() * std::min(options.host_nodes, mpi->size()) / mpi->size());
+    }
     together(*mpi, host, [&] { share_findings(*mpi, device, options.settings); });
     together(*mpi, host, [&] {
       signals.emplace(RankId{mpi->rank()}, mpi->size(), *runtime);
@@ -241,6 +249,11 @@ Job::~Job() {
 MeasuredRank& Job::rank() {
   if (parts_->shown) return *parts_->shown;
   return *parts_->rank;
+}
+
+std::unique_ptr<Protocol> Job::library(const std::string& name) {
+  if (const Answer runs = parts_->rank->runs_libraries(); !runs) throw UnavailableError(runs.reason);
+  return std::make_unique<LibraryProtocol>(*parts_->rank, name);
 }
 
 Bytes Job::device_memory() const { return parts_->runtime->device().memory; }

@@ -10,6 +10,7 @@
 
 #include "protocols/core/errors.hpp"
 #include "protocols/core/measured_rank.hpp"
+#include "protocols/core/protocol.hpp"
 #include "real/device/host_runtime.hpp"
 #include "real/pace/pace.hpp"
 #include "real/rank/within_node.hpp"
@@ -26,6 +27,7 @@ struct JobOptions {
   DeviceKind device = DeviceKind::host;
   std::optional<HostPeers> host_peers{};         ///< of emulated devices; all, unless it is said
   std::optional<Bytes> host_memory{};            ///< of each emulated device; host_memory(), unless it is said
+  int host_nodes = 1;                            ///< that emulated devices are on, as if each were another host
   PaceOptions pace{};                            ///< of emulated devices; says itself who are peers
   std::string gpus{};                            ///< the devices of a node's ranks, see parse_gpus(); empty: by rank
   bool bind = false;                             ///< each rank to the CPUs next to its device
@@ -64,6 +66,9 @@ class Job {
   Job& operator=(const Job&) = delete;
 
   [[nodiscard]] MeasuredRank& rank();
+  /// NCCL itself, from a shared library of this name. An UnavailableError where there is none, or no GPU. Ends before
+  /// the job.
+  [[nodiscard]] std::unique_ptr<Protocol> library(const std::string& name);
   /// All memory of the rank's device.
   [[nodiscard]] Bytes device_memory() const;
   /// What the result was measured on; complete after conclude().

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "platforms/machine/cpu_speed.hpp"
 #include "protocols/core/blocks.hpp"
 
 namespace twinlink::real {
@@ -42,7 +43,9 @@ PacedRuntime::PacedRuntime(std::unique_ptr<DeviceRuntime> inner, Role role, Pace
     : inner_(std::move(inner)),
       role_(std::move(role)),
       clock_(clock),
-      device_(described_by(role_.topology.platform().type_of(role_.gpu), inner_->device())) {}
+      device_(described_by(role_.topology.platform().type_of(role_.gpu), inner_->device())),
+      speed_(role_.topology.cpu_speed(role_.topology.memory_near(role_.gpu))),
+      costs_(model::on_cpu(role_.topology.platform().runtime, speed_)) {}
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
@@ -52,8 +55,10 @@ End PacedRuntime::end_of(const std::byte* address, Engine engine) const {
   End end = std::prev(behind)->second;
   // The kernel runs on this process's device.
   const Location own{Location::Kind::gpu, role_.gpu};
-  end.kernel = engine != Engine::dma && end.memory == Memory::device && end.location == own;
+  const bool mine = end.memory == Memory::device && end.location == own;
+  end.kernel = (engine == Engine::kernel || engine == Engine::resident) && mine;
   end.resident = engine == Engine::resident && end.kernel;
+  end.by_cpu = engine == Engine::cpu && mine;
   return end;
 }
 
@@ -149,8 +154,9 @@ const PacedRuntime::PacedPath& PacedRuntime::paced_path(const std::byte* from, c
 
 const PacedRuntime::PacedPath& PacedRuntime::paced_path(const End& source, const End& target) {
   const auto key = [](const End& end) {
-    return EndKey{static_cast<std::size_t>(end.location.kind), end.location.index, static_cast<std::size_t>(end.memory),
-                  static_cast<std::size_t>(end.kernel), static_cast<std::size_t>(end.resident)};
+    return EndKey{static_cast<std::size_t>(end.location.kind), end.location.index,
+                  static_cast<std::size_t>(end.memory),        static_cast<std::size_t>(end.kernel),
+                  static_cast<std::size_t>(end.resident),      static_cast<std::size_t>(end.by_cpu)};
   };
   const std::pair ends(key(source), key(target));
   const auto found = paced_paths_.find(ends);
@@ -174,7 +180,7 @@ Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
 
 Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start) {
   Queue& queue = queue_of(stream);
-  const Seconds posted = start + copy.way->copy.cost->overhead.value;
+  const Seconds posted = start + model::on_cpu(copy.way->copy.cost->overhead.value, speed_);
   copy.due = schedule(queue, copy, posted);
   queue.last_end = std::max(queue.last_end, copy.end());
   queue.copies.push_back(copy);
@@ -182,7 +188,8 @@ Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start) {
   // Nothing is moved meanwhile: a slice takes longer than the caller is busy.
   clock_.wait_until(posted);
   ++queue.started;
-  if (copy.ending.completion > Seconds{}) queue.completions[queue.started] = copy.ending.completion;
+  if (copy.ending.completion > Seconds{})
+    queue.completions[queue.started] = model::on_cpu(copy.ending.completion, speed_);
   return {queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
 }
 
@@ -249,13 +256,14 @@ Event PacedRuntime::compute(Seconds duration, Stream stream) {
                     stream, start);
 }
 
-void PacedRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
+void PacedRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) {
   const Seconds start = clock_.now();
   Queue& queue = queue_of(stream);
-  const PacedPath& way = paced_path(from, to, Engine::dma);
-  const Seconds due = schedule(queue, {.way = &way, .size = size}, start + way.copy.cost->overhead.value);
+  const PacedPath& way = paced_path(from, to, engine);
+  const Seconds due =
+      schedule(queue, {.way = &way, .size = size}, start + model::on_cpu(way.copy.cost->overhead.value, speed_));
   queue.last_end = std::max(queue.last_end, due);
-  inner_->copy_on_host(to, from, size, stream);
+  inner_->copy_on_host(to, from, size, stream, engine);
   note_moved(queue);
   count(way, size, due);
   pass_until(due);

@@ -74,7 +74,7 @@ class PacedRuntime final : public DeviceRuntime {
                        Engine engine) override;
   Event add(std::byte* to, const std::byte* from, Bytes size, Stream stream) override;
   Event compute(Seconds duration, Stream stream) override;
-  void copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) override;
+  void copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) override;
   bool ended(Event event) override;
   void forget(Event event) override;
   void synchronize(Stream stream) override;
@@ -140,7 +140,7 @@ class PacedRuntime final : public DeviceRuntime {
   /// The caller waits; copies go on.
   void pass_until(Seconds time);
   [[nodiscard]] Queue& queue_of(Stream stream) { return queues_[static_cast<std::size_t>(stream.index)]; }
-  [[nodiscard]] const model::RuntimeCosts& costs() const { return role_.topology.platform().runtime; }
+  [[nodiscard]] const model::RuntimeCosts& costs() const { return costs_; }
   /// An InputError where the platform does not have the cost.
   [[nodiscard]] Seconds needed(const std::optional<model::Sourced<Seconds>>& cost, std::string_view name) const;
 
@@ -148,6 +148,8 @@ class PacedRuntime final : public DeviceRuntime {
   Role role_;
   PaceClock& clock_;
   DeviceInfo device_;
+  double speed_ = 1;  ///< of the CPU, for on_cpu()
+  model::RuntimeCosts costs_;
   std::map<const std::byte*, model::End> known_;  ///< memory that copies may name, by its first address
   using EndKey = std::array<std::size_t, 6>;
   std::map<std::pair<EndKey, EndKey>, PacedPath> paced_paths_;  ///< those asked for so far: finding a route takes long

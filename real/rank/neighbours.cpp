@@ -167,14 +167,11 @@ Neighbours meet_neighbours(const Mpi& mpi, DeviceRuntime& runtime, const std::st
   runtime.free(sample);  // all ranks have closed it: their rows are here
 
   const Answer on_network = runtime.host_addressable() ? Answer::granted() : mpi_reads_cuda_memory();
-  // Where they do not reach each other's memory, they meet in host memory, which both map.
+  // Where they do not reach each other's memory, they meet in host memory, which both map; between nodes CPUs carry.
   const auto programs = [&](const std::vector<Row>& all, bool same_node, std::size_t a, std::size_t b) {
     Answer runs = runtime.runs_programs();
     if (!runs) return runs;
-    if (!same_node) {
-      return Answer::refused(
-          "thread blocks on different nodes reach no memory of each other, and no proxy sends for them");
-    }
+    if (!same_node) return runs;
     return answer(both_ways(all, &Row::mapping, a, b));
   };
   Neighbours result;
@@ -189,6 +186,7 @@ Neighbours meet_neighbours(const Mpi& mpi, DeviceRuntime& runtime, const std::st
                                      .device_mapping = answer(both_ways(rows, &Row::mapping, self, r)),
                                      .one_sided = answer(both_ways(rows, &Row::mapping, self, r)),
                                      .device_memory_on_network = on_network,
+                                     .cpu_reaches_device = runtime.cpu_reaches_device(),
                                      .gpu_programs = programs(rows, same_node, self, r)}});
     result.peer_access.emplace_back();
     for (std::size_t s = 0; s < ranks.size(); ++s) {

@@ -1,10 +1,18 @@
 // RealRank's copies: whole views, blocks that lie apart, and one-sided puts with their signals.
 #include "real/rank/real_rank.hpp"
 
+#include <fmt/format.h>
+
+#include <atomic>
+#include <string>
 #include <utility>
 
 namespace twinlink::real {
 namespace {
+
+std::atomic_ref<std::uint64_t> word_at(std::byte* at) {
+  return std::atomic_ref<std::uint64_t>(*static_cast<std::uint64_t*>(static_cast<void*>(at)));
+}
 
 bool has(const Part& to, const Part& from, Memory memory) {
   return to.allocation->memory == memory || from.allocation->memory == memory;
@@ -15,6 +23,7 @@ bool has(const Part& to, const Part& from, Memory memory) {
 /// What a kernel cannot reach, it must not try. Host memory that a peer shares is this process's own as well.
 void RealRank::require_reach(const Part& to, const Part& from, Engine engine) const {
   if (engine == Engine::dma) return;
+  if (engine == Engine::cpu) return require_mapped(to, from);
   const auto is_own = [](const Part& part) {
     return part.allocation->memory == Memory::device && !part.allocation->owner;
   };
@@ -32,6 +41,18 @@ void RealRank::require_reach(const Part& to, const Part& from, Engine engine) co
   };
   if (reaches(to) && reaches(from) && has(to, from, Memory::device)) return;
   throw UsageError("a kernel reaches device memory of its peers and page-locked memory, and a copy by it needs both");
+}
+
+/// The CPU moves bytes between its own device's memory and host memory.
+void RealRank::require_mapped(const Part& to, const Part& from) const {
+  const auto own = [](const Part& part) {
+    return part.allocation->memory == Memory::device && !part.allocation->owner;
+  };
+  const auto on_host = [](const Part& part) { return part.allocation->memory != Memory::device; };
+  if (!(own(to) && on_host(from)) && !(own(from) && on_host(to))) {
+    throw UsageError("a CPU copies by itself between its own GPU's memory and host memory, and puts nothing");
+  }
+  if (const Answer reaches = runtime_.cpu_reaches_device(); !reaches) throw UnavailableError(reaches.reason);
 }
 
 Op RealRank::track_event(Event event, Stream stream, const Part& target, const Part& source) {
@@ -58,6 +79,9 @@ Op RealRank::start_add(View to, View from, Stream stream) {
 
 /// A FIFO lies in device memory, or in host memory that both ranks map.
 DeviceLink RealRank::device_link(const gpu::Link& link, std::vector<Part>& used) const {
+  const auto copied = [](std::span<const std::uint64_t> counts) {
+    return std::vector<std::uint64_t>(counts.begin(), counts.end());
+  };
   const auto resolved = [&](const View& view, bool opened) {
     if (view.buffer.id == 0) return static_cast<std::byte*>(nullptr);
     const Part part = memory_.part(view);
@@ -71,16 +95,18 @@ DeviceLink RealRank::device_link(const gpu::Link& link, std::vector<Part>& used)
     used.push_back(part);
     return part.data;
   };
-  return {resolved(link.mine, false),
-          resolved(link.theirs, true),
-          {link.sent.begin(), link.sent.end()},
-          {link.received.begin(), link.received.end()}};
+  return {resolved(link.mine, false), resolved(link.theirs, !link.carried),
+          copied(link.sent),          copied(link.received),
+          copied(link.sent_each),     copied(link.received_each)};
 }
 
 Op RealRank::launch(const gpu::Work& work, Stream stream) {
   require_stream(stream);
   gpu::require_work(work);
-  DeviceProgram program{.program = work.program};
+  DeviceProgram program{.program = work.program,
+                        .stands = {work.stands.begin(), work.stands.end()},
+                        .orders = {work.orders.begin(), work.orders.end()},
+                        .times = work.times};
   std::vector<Part> used;
   for (const View* view : {&work.input, &work.output}) {
     if (view->buffer.id == 0) continue;
@@ -100,6 +126,81 @@ Op RealRank::launch(const gpu::Work& work, Stream stream) {
   return op;
 }
 
+Op RealRank::enqueue(View data, Stream stream, int times, std::string_view name,
+                     const std::function<void(std::byte*, void*)>& calls) {
+  require_stream(stream);
+  const Part part = memory_.part(data);
+  const std::string key = fmt::format("{} {} {}", name, static_cast<const void*>(part.data), part.length.count());
+  return track_event(runtime_.enqueue(stream, times, key, [&](void* queue) { calls(part.data, queue); }), stream, part,
+                     {});
+}
+
+Op RealRank::enqueue(View from, View to, Stream stream,
+                     const std::function<void(std::byte*, std::byte*, void*)>& calls) {
+  require_stream(stream);
+  const Part source = from.buffer.id == 0 ? Part{} : memory_.part(from);
+  const Part target = to.buffer.id == 0 ? Part{} : memory_.part(to);
+  const auto both = [&](void* queue) { calls(source.data, target.data, queue); };
+  return track_event(runtime_.enqueue(stream, 1, {}, both), stream, target, source);
+}
+
+/// The CPU must read and write the memory, as it does host memory.
+Part RealRank::slot_memory(const gpu::FifoSlot& slot) const {
+  gpu::require_slot(slot);
+  const Part part = memory_.part(slot.fifo);
+  if (part.allocation->owner) throw UsageError("a CPU stands behind FIFOs of its own rank");
+  if (part.allocation->memory != Memory::device || runtime_.host_addressable()) return part;
+  throw UnavailableError("a CPU does not see what programs do in device memory");
+}
+
+Op RealRank::await_slot(const gpu::FifoSlot& slot) {
+  const Part part = slot_memory(slot);
+  const Slot waiting = start(Kind::slot, part, {});
+  slot_waits_.push_back({waiting, part.data, slot.program, slot.step, slot.bytes, slot.event, 0});
+  return op_of(waiting);
+}
+
+void RealRank::raise_slot(const gpu::FifoSlot& slot) {
+  const Part part = slot_memory(slot);
+  const bool filled = slot.event == gpu::FifoSlot::Event::filled;
+  if (filled && slot.program.format != gpu::LineFormat::simple) return;  // the lines tell it
+  std::byte* const counter = part.data + (filled ? gpu::kTailAt : gpu::kCreditAt);
+  word_at(counter).store(slot.step + 1, std::memory_order_release);
+}
+
+/// Lines are there when all their flags are; what was seen once is not asked for again.
+bool RealRank::SlotWait::has_come() {
+  using gpu::LineFormat;
+  const auto reached = [&](std::uint64_t at) { return word_at(fifo + at).load(std::memory_order_acquire) >= step + 1; };
+  if (event == gpu::FifoSlot::Event::read) return reached(gpu::kCreditAt);
+  if (program.format == LineFormat::simple) return reached(gpu::kTailAt);
+  std::byte* const lines_at = fifo + gpu::kSlotsAt + step % program.slots * gpu::slot_room(program);
+  const bool ll = program.format == LineFormat::ll;
+  const std::uint64_t data = ll ? gpu::kLlData : gpu::kLl128Data;
+  const auto holds = [](std::byte* at) { return word_at(at).load(std::memory_order_acquire); };
+  for (; lines < gpu::turns(bytes, data); ++lines) {
+    if (ll) {
+      constexpr unsigned kFlag = 32;
+      constexpr std::uint64_t kMask = 0xFFFFFFFFU;
+      std::byte* const line = lines_at + lines * gpu::kLlLine;
+      for (const std::uint64_t half : {std::uint64_t{0}, sizeof(std::uint64_t)}) {
+        if (holds(line + half) >> kFlag != ((step + 1) & kMask)) return false;
+      }
+    } else if (holds(lines_at + lines * gpu::kLl128Line + gpu::kLl128Data) != step + 1) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void RealRank::poll_slots() {
+  std::erase_if(slot_waits_, [&](SlotWait& wait) {
+    if (!wait.has_come()) return false;
+    end(wait.slot);
+    return true;
+  });
+}
+
 Op RealRank::compute(Seconds duration, Stream stream) {
   require_compute(duration, stream);
   if (stream == kOnHost) {
@@ -117,8 +218,8 @@ Op RealRank::start_copy(View to, View from, std::span<const Block> blocks, Strea
   if (!blocks.empty()) {
     return track_copy(runtime_.copy_blocks(target.data, source.data, blocks, stream, engine), stream, target, source);
   }
-  if (!has(target, source, Memory::device)) {
-    runtime_.copy_on_host(target.data, source.data, source.length, stream);
+  if (!has(target, source, Memory::device) || engine == Engine::cpu) {
+    runtime_.copy_on_host(target.data, source.data, source.length, stream, engine);
     const Slot slot = start(Kind::copy, source, target);
     states_[slot].ended = true;
     return op_of(slot);
@@ -132,6 +233,7 @@ Op RealRank::put(View to, View from, Stream stream, Engine engine, std::optional
   const Part source = memory_.part(from);
   if (signal) require_signal(*signal);
   if (!target.allocation->owner) throw UsageError("put() writes into memory that was opened from a peer");
+  if (engine == Engine::cpu) throw UsageError("a put is the copy engine's, the adapter's or a kernel's");
   require_reach(target, source, engine);
   if (!signal) return copy(to, from, stream, engine);
   const Flag flag = signals_.next(*target.allocation->owner, *signal);

@@ -226,6 +226,7 @@ void RealRank::poll() {
   runtime_.progress();
   const std::uint64_t endings = endings_;
   if (!host_works_.empty()) poll_host_works();
+  if (!slot_waits_.empty()) poll_slots();
   if (awaits_.waiting > 0) poll_signals();
   if (control_receives_.waiting > 0) poll_control();
   if (!unposted_.empty()) post_control();
@@ -336,6 +337,10 @@ void RealRank::abandon(Op op) {
     std::erase_if(host_works_, [&](const auto& work) { return work.second == slot; });
     return let_go(slot);
   }
+  if (operation.kind == Kind::slot) {
+    std::erase_if(slot_waits_, [&](const SlotWait& wait) { return wait.slot == slot; });
+    return let_go(slot);
+  }
   if (states_[slot].ended) return let_go(slot);
   if (operation.kind == Kind::signal || operation.kind == Kind::control_in || operation.kind == Kind::control_out) {
     stop_awaiting(slot);
@@ -362,12 +367,13 @@ void RealRank::abandon(Op op) {
 void RealRank::fill(View view, Payload pattern) {
   const Part part = memory_.part(view);
   const std::uint64_t size = part.length.count();
-  if (part.allocation->memory != Memory::device) return write_pattern({part.data, size}, pattern, 0);
+  const bool on_device = part.allocation->memory == Memory::device;
   for (std::uint64_t at = 0; at < size; at += kStaging) {
     life_.show();
-    const std::span chunk = std::span(staging_).first(std::min<std::uint64_t>(kStaging, size - at));
+    const std::uint64_t length = std::min<std::uint64_t>(kStaging, size - at);
+    const std::span chunk = on_device ? std::span(staging_).first(length) : std::span(part.data + at, length);
     write_pattern(chunk, pattern, at);
-    runtime_.copy_now(part.data + at, chunk.data(), Bytes{chunk.size()});
+    if (on_device) runtime_.copy_now(part.data + at, chunk.data(), Bytes{length});
   }
 }
 

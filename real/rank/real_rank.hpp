@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -56,6 +57,15 @@ class RealRank final : public MeasuredRank {
   Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
   Op launch(const gpu::Work& work, Stream stream) override;
+  /// What a library puts into the device's queue for memory of this rank's own: `times` times, as one graph, which is
+  /// kept by the memory and the name of the calls.
+  Op enqueue(View data, Stream stream, int times, std::string_view name,
+             const std::function<void(std::byte*, void* queue)>& calls);
+  /// The same of two, which may be empty.
+  Op enqueue(View from, View to, Stream stream, const std::function<void(std::byte*, std::byte*, void* queue)>& calls);
+  [[nodiscard]] Answer runs_libraries() const { return runtime_.runs_libraries(); }
+  Op await_slot(const gpu::FifoSlot& slot) override;
+  void raise_slot(const gpu::FifoSlot& slot) override;
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
   Op send(RankId peer, Tag tag, View from) override;
   Op send_synchronously(RankId peer, Tag tag, View from) override;
@@ -74,6 +84,7 @@ class RealRank final : public MeasuredRank {
   enum class Kind {
     copy,
     program,
+    slot,
     host_work,
     signal,
     send,
@@ -128,7 +139,23 @@ class RealRank final : public MeasuredRank {
     ControlMessage message;
   };
 
+  /// For what a program does in a FIFO.
+  struct SlotWait {
+    Slot slot = 0;
+    std::byte* fifo = nullptr;
+    gpu::Program program{};
+    std::uint64_t step = 0;
+    std::uint64_t bytes = 0;
+    gpu::FifoSlot::Event event = gpu::FifoSlot::Event::filled;
+    std::uint64_t lines = 0;  ///< that have been seen
+
+    bool has_come();
+  };
+  [[nodiscard]] Part slot_memory(const gpu::FifoSlot& slot) const;
+  void poll_slots();
+
   void require_reach(const Part& to, const Part& from, Engine engine) const;
+  void require_mapped(const Part& to, const Part& from) const;
   /// By `call`, MPI_Isend or MPI_Issend.
   Op send_by(decltype(MPI_Isend)* call, const char* name, RankId peer, Tag tag, View from);
   Op track_event(Event event, Stream stream, const Part& target, const Part& source);
@@ -180,8 +207,9 @@ class RealRank final : public MeasuredRank {
   std::array<std::deque<Slot>, kStreams> copies_;     ///< in flight, oldest first
   std::size_t copies_in_flight_ = 0;                  ///< of all streams
   std::vector<std::pair<Seconds, Slot>> host_works_;  ///< what cores of the host compute, and until when
-  WaitingLists control_receives_;                     ///< for control messages
-  WaitingLists awaits_;                               ///< for signals
+  std::vector<SlotWait> slot_waits_;
+  WaitingLists control_receives_;  ///< for control messages
+  WaitingLists awaits_;            ///< for signals
   std::map<RankId, std::deque<Unposted>> unposted_;
   unsigned polls_ = 0;
   std::uint64_t endings_ = 0;          ///< operations that polls have found to have ended, ever

@@ -41,6 +41,36 @@ TEST(Control, MessagesThatNobodyReceivesYetHoldNobodyUp) {
   });
 }
 
+/// What is abandoned before it could leave ends by itself; whoever waits meanwhile is not taken for it.
+TEST(Control, AnAbandonedMessageEndsNoOtherOperation) {
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
+    constexpr int kMessages = 1000;  // more than any backend keeps for a peer that does not look
+    meet(rank, peer);
+    if (first(rank, peer)) {
+      std::vector<Op> sent;
+      for (int i = 0; i < kMessages; ++i) sent.push_back(rank.send_control(peer, tag(0), ControlMessage(i)));
+      for (int i = kMessages / 2; i < kMessages; ++i) rank.abandon(sent[static_cast<std::size_t>(i)]);
+      sent.resize(kMessages / 2);
+      std::vector<ControlMessage> later(kMessages / 2);
+      std::vector<Op> receives;
+      for (ControlMessage& each : later) receives.push_back(rank.recv_control(peer, tag(2), each));
+      finish_all(rank, sent);
+      static_cast<void>(recv_control_now(rank, peer, tag(1)));  // all have left
+      EXPECT_FALSE(rank.wait_any(receives, rank.now())) << "nobody has sent any";
+      send_control_now(rank, peer, tag(1));
+      finish_all(rank, receives);
+      for (int i = 0; i < kMessages / 2; ++i) EXPECT_EQ(later[static_cast<std::size_t>(i)].as<int>(), i);
+    } else {
+      const Scratch work(rank, Memory::pageable, 32_MiB);
+      rank.fill(work.view(), Payload{1});  // does not look meanwhile
+      for (int i = 0; i < kMessages; ++i) ASSERT_EQ(recv_control_now(rank, peer, tag(0)).as<int>(), i);
+      send_control_now(rank, peer, tag(1));
+      static_cast<void>(recv_control_now(rank, peer, tag(1)));
+      for (int i = 0; i < kMessages / 2; ++i) send_control_now(rank, peer, tag(2), ControlMessage(i));
+    }
+  });
+}
+
 TEST(Control, ReceivesThatWaitAreServedInOrderWhileThePeerSends) {
   on_every_pair([](Rank& rank, RankId peer) {
     constexpr std::size_t kMessages = 200;

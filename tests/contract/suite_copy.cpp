@@ -106,6 +106,22 @@ TEST(Copy, AResidentKernelLeavesAllButTheMemoryOfPeersAlone) {
   });
 }
 
+TEST(Copy, ByTheCpuMovesTheSameBytesAndHasEndedWhenItReturns) {
+  on_every_rank([](MeasuredRank& rank) {
+    const RankId peer{rank.id().value == 0 ? 1 : 0};
+    if (!rank.path_to(peer).cpu_reaches_device) return;
+    const Scratch pageable(rank, Memory::pageable, 5000_B);
+    const Scratch device(rank, Memory::device, 5000_B);
+    const Scratch pinned(rank, Memory::pinned, 5000_B);
+    rank.fill(pageable.view(), kCopiedContent);
+    finish(rank, rank.copy(device.view(), pageable.view(), Stream{0}, Engine::cpu));
+    const Op op = rank.copy(pinned.view(), device.view(), Stream{0}, Engine::cpu);
+    EXPECT_TRUE(rank.check(pinned.view(), kCopiedContent).intact());
+    finish(rank, op);
+    EXPECT_THROW(rank.copy(pinned.view(), pageable.view(), Stream{0}, Engine::cpu), UsageError);
+  });
+}
+
 TEST(Copy, CopiesOfOneStreamRunInOrder) {
   on_every_rank([](MeasuredRank& rank) {
     constexpr Bytes kSize = 300'000_B;

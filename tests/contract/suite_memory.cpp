@@ -1,4 +1,5 @@
 // Rules about buffers and their content.
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <set>
@@ -218,6 +219,36 @@ TEST(Content, APatternDependsOnTheViewAndNotOnItsPlace) {
     EXPECT_TRUE(rank.check(there.slice(300_B, 200_B), kFilledContent).intact());
     EXPECT_TRUE(rank.check(there.slice(300_B, 100_B), kFilledContent).intact()) << "a view's beginning is a view";
     EXPECT_FALSE(rank.check(there.slice(301_B, 199_B), kFilledContent).intact());
+  });
+}
+
+/// Who waits must see that a rank lives which fills or compares much; zero everywhere where nobody can stop.
+TEST(Content, WhoFillsOrComparesALongViewShowsSignsOfLife) {
+  constexpr Bytes kLong = 128_MiB;
+  on_every_pair([](MeasuredRank& rank, RankId peer) {
+    for (const bool compares : {false, true}) {
+      if (first(rank, peer)) {
+        const Scratch work(rank, Memory::pageable, kLong);
+        if (compares) rank.fill(work.view(), kFilledContent);
+        meet(rank, peer);
+        if (compares) {
+          EXPECT_TRUE(rank.check(work.view(), kFilledContent).intact());
+        } else {
+          rank.fill(work.view(), kFilledContent);
+        }
+        send_control_now(rank, peer, tag(0));
+      } else {
+        meet(rank, peer);
+        ControlMessage done;
+        const Op message = rank.recv_control(peer, tag(0), done);
+        const Seconds began = rank.now();
+        Seconds longest{};
+        while (!rank.wait_any({&message, 1}, rank.now() + Seconds{1e-4})) {
+          longest = std::max(longest, rank.silence_of(peer));
+        }
+        EXPECT_LE(longest.value(), (rank.now() - began).value() / 3) << (compares ? "comparing" : "filling");
+      }
+    }
   });
 }
 

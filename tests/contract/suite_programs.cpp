@@ -96,7 +96,12 @@ void collectives_in(const std::string& format, const std::string& channels, Byte
 TEST(Programs, CollectivesAreRightInLl) { collectives_in("ll", "3", 64_B, 2); }
 TEST(Programs, CollectivesAreRightInLl128) { collectives_in("ll128", "2", 256_B, 3); }
 TEST(Programs, CollectivesAreRightInSimple) { collectives_in("simple", "2", 128_B, 2); }
-TEST(Programs, CollectivesHaveTwoSlotsAtLeast) { collectives_in("simple", "1", 64_B, 1); }
+TEST(Programs, ThroughOneSlotNoCollectiveGoes) {
+  on_every_rank([&](MeasuredRank& rank) {
+    if (!can_run(rank) || rank.ranks() < 2) return;
+    EXPECT_THROW(static_cast<void>(find_protocol("nccl").join(rank, Settings{.chunk = 64_B, .depth = 1})), UsageError);
+  });
+}
 TEST(Programs, CollectivesAreRightAsTheRuleChooses) { collectives_in("auto", "0", 512_KiB, 8); }
 
 /// A rank that does not come: the others' programs are given up, and their memory is free again.
@@ -132,7 +137,7 @@ TEST(Programs, LaunchesThatMakeNoSenseAreRefused) {
     const Scratch data(rank, Memory::device, 1024_B);
     if (!can_run(rank)) return;
     const std::uint64_t counts = 0;
-    const gpu::Link link{data.view(), data.view(), {&counts, 1}, {&counts, 1}};
+    const gpu::Link link{.mine = data.view(), .theirs = data.view(), .sent = {&counts, 1}, .received = {&counts, 1}};
     const std::array<gpu::Link, 2> links{link, link};
     refuses(rank, data.view(), [&](gpu::Work&) {});                            // no links
     refuses(rank, data.view(), [&](gpu::Work& work) { work.links = links; });  // FIFOs that no peer has

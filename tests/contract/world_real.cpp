@@ -1,5 +1,5 @@
 // The contract on a real machine: one MPI job for all tests of a run.
-//   mpirun -n 2 contract_real [host|host-without-peers|host-paced|host-paced-rdma|cuda] [--gtest_filter=...]
+//   mpirun -n 2 contract_real [host|host-without-peers|host-nodes|host-paced|host-paced-rdma|cuda] [--gtest_filter=...]
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -42,13 +42,14 @@ class FailuresOnly : public testing::EmptyTestEventListener {
 real::JobOptions job_on(std::string_view devices) {
   if (devices == "host") return {};
   if (devices == "host-without-peers") return {.host_peers = real::HostPeers::none};
+  if (devices == "host-nodes") return {.host_nodes = 2};
   if (devices == "host-paced") return {.pace = {.platform = TWINLINK_PLATFORMS "/keeneland-kids.yaml"}};
   if (devices == "host-paced-rdma") {
     return {.pace = {.platform = TWINLINK_PLATFORMS "/keeneland-kfs-rdma.yaml", .places = "0/0,1/1"}};
   }
   if (devices == "cuda") return {.device = real::DeviceKind::cuda};
   throw UsageError("unknown devices '" + std::string(devices) +
-                   "' (there are: host, host-without-peers, host-paced, host-paced-rdma, cuda)");
+                   "' (there are: host, host-without-peers, host-nodes, host-paced, host-paced-rdma, cuda)");
 }
 
 }  // namespace

@@ -51,6 +51,8 @@ class Block {
   [[nodiscard]] std::int32_t channel() const { return 0; }
   [[nodiscard]] std::int32_t role() const { return role_; }
   [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] gpu::Stand stand() const;
+  [[nodiscard]] static std::int32_t rank_at(std::int32_t place) { return place; }
   [[nodiscard]] std::uint64_t sent(std::int32_t) const { return 0; }
   [[nodiscard]] std::uint64_t received(std::int32_t) const { return 0; }
   bool await_credit(std::int32_t link, std::uint64_t step);
@@ -184,9 +186,12 @@ class World {
     const Store store = block.pending[*choice.store];
     block.pending.erase(block.pending.begin() + static_cast<std::ptrdiff_t>(*choice.store));
     if (store.step && *store.step >= p.slots) {
-      // Whoever receives is the last one of its rank.
-      const Block& reader = *blocks[gpu::number(store.memory * roles() + roles() - 1)];
-      if (reader.slots_read[block.rank()] < *store.step + 1 - p.slots) violation = "a slot is filled that was not read";
+      // One block of the rank receives what this one sends.
+      std::uint64_t read = 0;
+      for (int role = 0; role < roles(); ++role) {
+        read = std::max(read, blocks[gpu::number(store.memory * roles() + role)]->slots_read[block.rank()]);
+      }
+      if (read < *store.step + 1 - p.slots) violation = "a slot is filled that was not read";
     }
     for (const auto& [place, value] : store.words) memory[gpu::number(store.memory)][place] = value;
   }
@@ -217,7 +222,19 @@ class World {
   }
 };
 
+/// Of a tree links are ranks: one behind the other, or all below rank 0.
+gpu::Stand Block::stand() const {
+  gpu::Stand stand{.place = rank_, .before = gpu::kBefore, .behind = gpu::kBehind};
+  if (!gpu::is_tree(p_)) return stand;
+  const bool fans = world_.slips.fan;
+  if (rank_ > 0) stand.above = fans ? 0 : rank_ - 1;
+  std::size_t below = 0;
+  for (int rank = rank_ + 1; rank < p_.ranks && (fans ? rank_ == 0 : below == 0); ++rank) stand.below[below++] = rank;
+  return stand;
+}
+
 int Block::peer(std::int32_t link) const {
+  if (gpu::is_tree(p_)) return link;
   if (p_.operation == gpu::Operation::exchange) return 1 - rank_;
   if (p_.operation == gpu::Operation::all_to_all) return (rank_ + link + 1) % p_.ranks;
   return (rank_ + (link == gpu::kBehind ? 1 : p_.ranks - 1)) % p_.ranks;

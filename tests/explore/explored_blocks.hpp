@@ -12,12 +12,13 @@
 
 namespace twinlink::explore {
 
-/// Slips that a block may have.
+/// Slips that a block may have, and how a tree grows.
 struct Slips {
   bool no_fence = false;     ///< Simple: nothing between a slot's bytes and its counter
   bool torn_lines = false;   ///< LL128: a line is not seen whole
   bool torn_halves = false;  ///< LL: nor are its halves
   bool free_credit = false;  ///< a slot is filled again without asking
+  bool fan = false;          ///< no slip: all ranks are below rank 0; else one below the other
 };
 
 struct BlocksResult {

@@ -47,6 +47,23 @@ TEST_P(ExploredBlocks, AllReduceOfTwo) { expect_clean(program_of(Operation::all_
 
 TEST_P(ExploredBlocks, AllReduceOfThree) { expect_clean(program_of(Operation::all_reduce, GetParam(), 3, 3)); }
 
+/// Sums go up and come down through blocks that know nothing of each other.
+TEST_P(ExploredBlocks, AllReduceInATree) {
+  Program program = program_of(Operation::all_reduce, GetParam(), 2, 4);
+  program.algorithm = gpu::Algorithm::tree;
+  expect_clean(program);
+  program = program_of(Operation::all_reduce, GetParam(), 3, 1);
+  program.algorithm = gpu::Algorithm::tree;
+  expect_clean(program);
+}
+
+TEST_P(ExploredBlocks, AllReduceInATreeWithTwoBelowTheRoot) {
+  Program program = program_of(Operation::all_reduce, GetParam(), 3, 1);
+  program.algorithm = gpu::Algorithm::tree;
+  const BlocksResult result = explore_blocks(program, {.fan = true});
+  EXPECT_TRUE(result.clean()) << result.finding << ", " << result.states << " states";
+}
+
 TEST_P(ExploredBlocks, AllGatherOfThree) { expect_clean(program_of(Operation::all_gather, GetParam(), 3, 3)); }
 
 TEST_P(ExploredBlocks, ReduceScatterOfThree) { expect_clean(program_of(Operation::reduce_scatter, GetParam(), 3, 3)); }

@@ -107,16 +107,19 @@ const std::vector<Part>& parts() {
       {"device", "real/device/", {"system"}, real},
       {"cuda", "real/device/cuda/", {"device"}, real},
       {"rank", "real/rank/", {"system", "device"}, real},
+      {"nccl library", "real/nccl/", {"system", "device", "rank"}, real},
       {"pace", "real/pace/", {"system", "device", "rank"}, real},
       {"discover", "real/discover/", {"system"}, real},
-      {"job", "real/job/", {"system", "device", "cuda", "rank", "pace"}, real},
+      {"job", "real/job/", {"system", "device", "cuda", "rank", "nccl library", "pace"}, real},
       {"real cli", "real/cli/", {"system", "discover", "job"}, real},
       {"import", "validate/import/", {}, validate},
       {"compare", "validate/compare/", {"import"}, validate},
       {"primitives", "validate/primitives/", {}, validate},
       {"calibrate", "validate/calibrate/", {"compare", "primitives"}, validate},
       {"suspect", "validate/suspect/", {"compare", "primitives", "calibrate"}, validate},
-      {"validate cli", "validate/cli/", {"import", "compare", "calibrate", "suspect"}, validate},
+      {"nodes", "validate/nodes/", {"import", "compare", "primitives", "suspect"}, validate},
+      {"history", "validate/history/", {"compare", "nodes"}, validate},
+      {"validate cli", "validate/cli/", {"import", "compare", "calibrate", "suspect", "nodes", "history"}, validate},
       {"tests", "tests/", {}, {}}};
   return all;
 }

@@ -37,6 +37,14 @@ class Site:
         return f"{self.file}: {self.slip}: {one_line(self.before)}"
 
 
+def kind_of(cursor):
+    """None: a kind that the bindings do not know."""
+    try:
+        return cursor.kind
+    except ValueError:
+        return None
+
+
 def one_line(text):
     return re.sub(r"\s+", " ", text)[:90]
 
@@ -71,12 +79,12 @@ class Finder:
         self.sites.append(Site(self.name, cursor.location.line, begin, end, slip, before, after, text))
 
     def walk(self, cursor, parent, in_body):
-        kind = cursor.kind
+        kind = kind_of(cursor)
         if kind in UNTOUCHED:
             return
         children = list(cursor.get_children())
         if kind in FUNCTIONS:
-            body = [child for child in children if child.kind == Kind.COMPOUND_STMT]
+            body = [child for child in children if kind_of(child) == Kind.COMPOUND_STMT]
             if body and not self.starts_with(cursor, ("consteval",)):
                 self.leave_early(cursor, body[-1])
                 self.walk(body[-1], cursor, True)
@@ -139,7 +147,7 @@ class Finder:
 
     def negate(self, cursor, condition, slip="negated condition"):
         text = self.text(condition)
-        if condition.kind in (Kind.VAR_DECL, Kind.DECL_STMT) or not text:
+        if kind_of(condition) in (Kind.VAR_DECL, Kind.DECL_STMT) or not text:
             return
         self.add(condition, slip, text, f"!({text})", f"(twinlink_mutant(NUMBER) != static_cast<bool>({text}))")
 
@@ -162,15 +170,15 @@ class Finder:
 
     def drop(self, cursor, parent):
         """A whole statement: within braces, or the only one of an if or a loop."""
-        if cursor.kind == Kind.UNARY_OPERATOR and not re.match(r"\+\+|--|.*(\+\+|--)$", self.text(cursor)):
+        if kind_of(cursor) == Kind.UNARY_OPERATOR and not re.match(r"\+\+|--|.*(\+\+|--)$", self.text(cursor)):
             return
-        if cursor.kind == Kind.BINARY_OPERATOR and not re.search(r"[^=!<>]=[^=]", self.text(cursor)):
+        if kind_of(cursor) == Kind.BINARY_OPERATOR and not re.search(r"[^=!<>]=[^=]", self.text(cursor)):
             return
         alone = {Kind.IF_STMT, Kind.FOR_STMT, Kind.WHILE_STMT, Kind.CXX_FOR_RANGE_STMT}
-        if parent.kind in alone:
+        if kind_of(parent) in alone:
             if list(parent.get_children())[0] == cursor or not self.ends_statement(cursor):
                 return
-        elif parent.kind != Kind.COMPOUND_STMT or not self.ends_statement(cursor):
+        elif kind_of(parent) != Kind.COMPOUND_STMT or not self.ends_statement(cursor):
             return
         text = self.text(cursor)
         self.add(cursor, "dropped statement", text, "", f"if (!twinlink_mutant(NUMBER)) {text}")
@@ -179,9 +187,9 @@ class Finder:
         return self.bytes[cursor.extent.end.offset:cursor.extent.end.offset + 40].lstrip()[:1] == b";"
 
     def leave_early(self, function, body):
-        result = function.result_type.spelling if function.kind != Kind.LAMBDA_EXPR else ""
+        result = function.result_type.spelling if kind_of(function) != Kind.LAMBDA_EXPR else ""
         statements = list(body.get_children())
-        if function.kind in (Kind.CONSTRUCTOR, Kind.DESTRUCTOR) or result != "void" or not statements:
+        if kind_of(function) in (Kind.CONSTRUCTOR, Kind.DESTRUCTOR) or result != "void" or not statements:
             return
         begin = body.extent.start.offset
         if self.source(begin, begin + 1) == "{":

@@ -53,6 +53,23 @@ TEST(CudaAware, AnAdapterThatReachesDeviceMemoryIsUsedBetweenNodes) {
   EXPECT_EQ(choose_protocol(rules("openmpi"), far_apart(true), 64_MiB).protocol, "gpudirect-v3");
 }
 
+/// Where the CPU has device memory mapped (GDRCopy): up to a limit, and UCX within a node alone.
+TEST(CudaAware, TheCpuCopiesSmallMessagesByItself) {
+  const auto copies = [](const char* preset, Path path, Bytes size) {
+    path.cpu_reaches_device = Answer::granted();
+    const CudaAwareChoice choice = choose_protocol(rules(preset), path, size);
+    const auto found = choice.settings.options.find("copies");
+    return choice.protocol + (found == choice.settings.options.end() ? "" : " by " + found->second);
+  };
+  EXPECT_EQ(copies("ucx", neighbours(false), 8_KiB), "gpudirect-v1 by cpu");
+  EXPECT_EQ(copies("ucx", neighbours(false), 8_KiB + 1_B), "gpudirect-v1 by synchronous");
+  EXPECT_EQ(copies("ucx", far_apart(true), 4_B), "gpudirect-v3");
+  EXPECT_EQ(copies("mvapich2-gdr", far_apart(true), 4_B), "gpudirect-v1 by cpu");
+  EXPECT_EQ(copies("mvapich2-gdr", far_apart(true), 8_KiB + 1_B), "gpudirect-v3");
+  EXPECT_EQ(copies("mvapich2", neighbours(true), 4_B), "gpudirect-v1");
+  EXPECT_EQ(choose_protocol(rules("ucx"), neighbours(false), 4_B).settings.options.count("copies"), 0U);
+}
+
 TEST(CudaAware, NodesOfOneDomainMapEachOthersMemory) {
   Path joined = far_apart(true);
   joined.peer_access = joined.device_mapping = Answer::granted();

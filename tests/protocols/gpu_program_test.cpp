@@ -8,6 +8,7 @@
 
 #include "protocols/gpu/choice.hpp"
 #include "protocols/gpu/run.hpp"
+#include "protocols/gpu/slot_list.hpp"
 
 namespace twinlink::gpu {
 namespace {
@@ -18,11 +19,13 @@ constexpr std::array kRings{Operation::all_reduce, Operation::all_gather, Operat
 /// A block that waits for nobody and counts.
 class CountingBlock {
  public:
-  CountingBlock(std::int32_t channel, std::uint64_t most) : channel_(channel), most_(most) {}
+  CountingBlock(std::int32_t channel, const Program& p) : channel_(channel), stand_(usual_stand(p)), most_(p.slot) {}
 
   void play(std::int32_t role) { role_ = role; }
   [[nodiscard]] std::int32_t channel() const { return channel_; }
   [[nodiscard]] std::int32_t role() const { return role_; }
+  [[nodiscard]] Stand stand() const { return stand_; }
+  [[nodiscard]] static std::int32_t rank_at(std::int32_t place) { return place; }
   [[nodiscard]] static std::uint64_t sent(std::int32_t) { return 7; }
   [[nodiscard]] static std::uint64_t received(std::int32_t) { return 11; }
   bool await_credit(std::int32_t link, std::uint64_t step) {
@@ -53,6 +56,7 @@ class CountingBlock {
 
  private:
   std::int32_t channel_;
+  Stand stand_;
   std::int32_t role_ = 0;
   std::uint64_t most_;
 };
@@ -71,12 +75,17 @@ Program program_of(Operation operation, int ranks, int rank, int channels, std::
 
 /// The blocks of a channel, one for each role.
 CountingBlock counted(const Program& p, std::int32_t channel) {
-  CountingBlock block(channel, p.slot);
+  CountingBlock block(channel, p);
   for (std::int32_t role = 0; role < blocks_of(p) / p.channels; ++role) {
     block.play(role);
     EXPECT_TRUE(run(block, p));
   }
   return block;
+}
+
+/// What the CPU lists: slots by link.
+SlotList listed(const Program& p, std::int32_t channel, std::size_t links = 2) {
+  return list_slots(p, channel, usual_stand(p), {}, links);
 }
 
 /// Ranks, channels and bytes that do not fit each other.
@@ -104,14 +113,15 @@ TEST(GpuProgram, SharesCoverAllBytesInOrder) {
   }
 }
 
-TEST(GpuProgram, ARankSendsAsManySlotsAsItsSuccessorReceives) {
+TEST(GpuProgram, ARankSendsTheSlotsThatItsSuccessorReceives) {
   for_each_size([](int ranks, int channels, std::uint64_t bytes) {
     for (const Operation operation : kRings) {
       for (int rank = 0; rank < ranks; ++rank) {
         for (int channel = 0; channel < channels; ++channel) {
           const Program mine = program_of(operation, ranks, rank, channels, bytes);
           const Program next = program_of(operation, ranks, (rank + 1) % ranks, channels, bytes);
-          ASSERT_EQ(sent_slots(mine, channel), received_slots(next, channel)) << to_string(operation);
+          ASSERT_EQ(listed(mine, channel).sent[kBehind], listed(next, channel).received[kBefore])
+              << to_string(operation);
         }
       }
     }
@@ -125,8 +135,8 @@ TEST(GpuProgram, TheCpuCountsWhatBlocksPassOn) {
         const Program p = program_of(operation, ranks, rank, channels, bytes);
         for (int channel = 0; channel < channels; ++channel) {
           CountingBlock block = counted(p, channel);
-          ASSERT_EQ(block.sends[kBehind], sent_slots(p, channel)) << to_string(operation);
-          ASSERT_EQ(block.receives[kBefore], received_slots(p, channel)) << to_string(operation);
+          ASSERT_EQ(block.sends[kBehind], listed(p, channel).sent[kBehind].size()) << to_string(operation);
+          ASSERT_EQ(block.receives[kBefore], listed(p, channel).received[kBefore].size()) << to_string(operation);
         }
       }
     }
@@ -158,12 +168,13 @@ TEST(GpuProgram, BlocksWriteWhatIsPromised) {
 
 TEST(GpuProgram, EachPairOfAnAllToAllPassesTheSameSlotsBothWays) {
   for (const int ranks : {2, 3, 6}) {
-    Program p = program_of(Operation::all_to_all, ranks, 1, 2, 8 * number(ranks) * 100);
+    const Program p = program_of(Operation::all_to_all, ranks, 1, 2, 8 * number(ranks) * 100);
     for (int channel = 0; channel < 2; ++channel) {
-      CountingBlock block = counted(p, channel);
-      for (int link = 0; link < ranks - 1; ++link) {
-        EXPECT_EQ(block.sends[link], sent_slots(p, channel));
-        EXPECT_EQ(block.receives[link], received_slots(p, channel));
+      const SlotList list = listed(p, channel, number(ranks) - 1);
+      for (std::size_t link = 0; link < number(ranks) - 1; ++link) {
+        EXPECT_EQ(list.sent[link], list.sent[0]);
+        EXPECT_EQ(list.received[link], list.sent[0]);
+        EXPECT_FALSE(list.sent[link].empty());
       }
     }
   }
@@ -174,11 +185,15 @@ TEST(GpuProgram, MessagesGoBothWaysAtOnce) {
   EXPECT_EQ(blocks_of(p), 3) << "one way";
   p.received = 77;
   EXPECT_EQ(blocks_of(p), 6) << "senders and receivers";
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
   for (int channel = 0; channel < 3; ++channel) {
-    CountingBlock block = counted(p, channel);
-    EXPECT_EQ(block.sends[0], sent_slots(p, channel));
-    EXPECT_EQ(block.receives[0], received_slots(p, channel));
+    const SlotList list = listed(p, channel, 1);
+    for (const std::uint64_t bytes : list.sent[0]) sent += bytes;
+    for (const std::uint64_t bytes : list.received[0]) received += bytes;
   }
+  EXPECT_EQ(sent, 1000U);
+  EXPECT_EQ(received, 77U);
 }
 
 // ---- choice ---------------------------------------------------------------------------------------------------------
@@ -209,7 +224,9 @@ TEST(GpuChoice, TakesLl128OnlyOverNvlink) {
 
 TEST(GpuChoice, SaysWhy) {
   const Choice choice = choose(ground_of("NVIDIA H200", true), Operation::all_reduce, 8_B, 2, {});
-  EXPECT_EQ(choice.why, "predicted us: ll 7.80, ll128 17.80, simple 15.20");
+  EXPECT_EQ(choice.why,
+            "predicted us: ring ll 7.80, ring ll128 17.80, ring simple 15.20, tree ll 8.00, tree ll128 16.50, tree "
+            "simple 16.40");
   EXPECT_EQ(choice.channels, 1);
 }
 

@@ -137,6 +137,19 @@ TEST_F(HandleCacheTest, OpenMpiClosesWhatWasReleasedLast) {
   EXPECT_THAT(take_log(), ElementsAre("open A", "open B", "close A", "open C"));
 }
 
+TEST_F(HandleCacheTest, TheOrderIsThatOfReleasesNotOfAcquires) {
+  for (const auto& [eviction, closed] : {std::pair{Eviction::lru, "close B"}, {Eviction::openmpi, "close A"}}) {
+    take_log();
+    HandleCache cache(rank_, kOwner, 2, eviction);
+    const Buffer a = cache.acquire(handle('A'));
+    const Buffer b = cache.acquire(handle('B'));
+    cache.release(b);
+    cache.release(a);
+    use(cache, 'C');
+    EXPECT_THAT(take_log(), ElementsAre("open A", "open B", closed, "open C"));
+  }
+}
+
 /// Three buffers in turn with room for two.
 TEST_F(HandleCacheTest, InALoopOpenMpisOrderIsTheBetterOne) {
   for (const Eviction eviction : {Eviction::lru, Eviction::openmpi}) {

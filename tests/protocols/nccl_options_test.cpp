@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,7 @@ TEST(NcclOptions, TakesNcclsSwitchesByTheirNames) {
                                 {"NCCL_MAX_NCHANNELS", "8"},
                                 {"NCCL_BUFFSIZE", "1M"}});
   EXPECT_EQ(options.fixed.format, gpu::LineFormat::ll128);
+  EXPECT_EQ(options.fixed.algorithm, gpu::Algorithm::ring);
   EXPECT_EQ(options.ground.least_channels, 4);
   EXPECT_EQ(options.ground.channels, 8);
   EXPECT_EQ(options.geometry.slot, 128_KiB);
@@ -49,6 +51,29 @@ TEST(NcclOptions, WithoutPeerMemoryTheRuleKnowsIt) {
   EXPECT_FALSE(options.p2p);
   EXPECT_FALSE(options.geometry.p2p);
   EXPECT_FALSE(options.ground.links);
+}
+
+TEST(NcclOptions, LevelsSayWhereSlotsLie) {
+  const auto reads = [](const Switches& switches, std::string_view model) {
+    Settings settings = nccl_protocol().defaults();
+    set_options(nccl_protocol(), settings, switches);
+    return read_options(nccl_protocol(), settings, model, true);
+  };
+  EXPECT_FALSE(reads({{"NCCL_P2P_LEVEL", "LOC"}}, "NVIDIA H200").p2p);
+  EXPECT_TRUE(reads({{"NCCL_P2P_LEVEL", "NVL"}}, "NVIDIA H200").p2p);
+  EXPECT_FALSE(reads({{"NCCL_P2P_LEVEL", "NVL"}}, "NVIDIA H100 PCIe").p2p);
+  EXPECT_TRUE(reads({{"NCCL_P2P_LEVEL", "SYS"}}, "NVIDIA H100 PCIe").p2p);
+  EXPECT_TRUE(reads({}, "NVIDIA H200").geometry.gdr);
+  EXPECT_FALSE(reads({{"NCCL_NET_GDR_LEVEL", "LOC"}}, "NVIDIA H200").geometry.gdr);
+}
+
+TEST(NcclOptions, CollectivesHaveTwoSlotsAtLeast) {
+  Settings settings = nccl_protocol().defaults();
+  settings.depth = 1;
+  EXPECT_EQ(read({}, settings).geometry.slots, 1) << "a message goes through one slot";
+  EXPECT_THROW(require_slots(settings), UsageError);
+  settings.depth = 2;
+  EXPECT_NO_THROW(require_slots(settings));
 }
 
 TEST(NcclOptions, HasNcclsOwnSizesByDefault) {
@@ -69,8 +94,9 @@ TEST(NcclOptions, RefusesWhatContradictsItself) {
   EXPECT_THAT(refusal({{"NCCL_BUFFSIZE", "1M"}}, chunked), HasSubstr("both say how large a slot is"));
   EXPECT_THAT(refusal({{"buffer", "100"}}), HasSubstr("no room for 8 slots"));
   EXPECT_THAT(refusal({{"proto", "LL64"}}), HasSubstr("'LL64' is none of"));
-  EXPECT_THAT(refusal({{"NCCL_ALGO", "Tree"}}), HasSubstr("'Tree' is none of"));
-  EXPECT_THAT(refusal({{"NCCL_P2P_LEVEL", "NVL"}}), HasSubstr("has no option 'NCCL_P2P_LEVEL'"));
+  EXPECT_THAT(refusal({{"NCCL_ALGO", "NVLS"}}), HasSubstr("'NVLS' is none of"));
+  EXPECT_THAT(refusal({{"NCCL_P2P_LEVEL", "PIX"}}), HasSubstr("'PIX' is none of"));
+  EXPECT_THAT(refusal({{"NCCL_PXN_DISABLE", "1"}}), HasSubstr("has no option 'NCCL_PXN_DISABLE'"));
 }
 
 TEST(NcclOptions, RanksNeedMemoryToMeetIn) {
@@ -90,9 +116,9 @@ TEST(NcclOptions, RanksNeedMemoryToMeetIn) {
   EXPECT_EQ(meets({}, neighbours), "meets");
   EXPECT_EQ(meets({}, domain), "meets");
   EXPECT_THAT(meets({{"p2p_disable", "1"}, {"shm_disable", "1"}}, peers),
-              HasSubstr("p2p_disable forbids peer memory, and shm_disable forbids host memory"));
+              HasSubstr("p2p_disable or p2p_level forbids peer memory, and shm_disable forbids host memory"));
   EXPECT_THAT(meets({{"shm_disable", "1"}}, neighbours), HasSubstr("no peers, and shm_disable forbids host memory"));
-  EXPECT_THAT(meets({{"p2p_disable", "1"}}, domain), HasSubstr("host memory is of one node"));
+  EXPECT_EQ(meets({{"p2p_disable", "1"}}, domain), "meets") << "over the network";
 }
 
 }  // namespace

@@ -13,11 +13,11 @@ import sys
 
 HEADINGS = {
     "Machine": "platform set without degrade fail intra-node smp-copy-size from to engine device host-peers host-memory "
-               "pace places gpus bind nvtx",
-    "Protocol": "protocol preset chunk depth option layout pack between-nodes between-option between-domains "
+               "host-nodes pace places gpus bind nvtx",
+    "Protocol": "library protocol preset chunk depth option layout pack between-nodes between-option between-domains "
                 "between-domains-option algorithm",
     "Sizes and pattern": "pattern window ends compute one-process buffers begin end factor only",
-    "Rounds": "warmup iterations timeout no-verify passes",
+    "Rounds": "warmup iterations graph timeout no-verify passes",
     "Job": "place ranks jobs background",
     "Training step": "layers layer-time bucket",
     "Experts": "experts top skew seed",
@@ -35,7 +35,7 @@ OF_COMMAND = {
     "sim draw": {"Message": "from to protocol size preset chunk depth option"},
     "sim sensitivity": {"Message": "protocol size preset chunk depth option", "Output": "jobs"},
     "sim diff": {"Run": "protocol from to preset chunk depth option"},
-    "sim new": {"Parts": "gpu cpu nic mpi driver switch gpus nodes", "Output": "name"},
+    "sim new": {"Parts": "gpu cpu nic mpi driver switch gpus adapters nodes", "Output": "name"},
     "sim import": {"Output": "name", "Options": "gpu"},
     "sim study": {"Options": "jobs"},
     "validate import": {"What the file does not tell": "protocol pattern window places ranks test size table",
@@ -43,6 +43,8 @@ OF_COMMAND = {
     "validate compare": {"Sides": "label", "Files of other tools": "ranks"},
     "validate calibrate": {"Options": "force"},
     "validate suspect": {"Options": "force"},
+    "validate fleet": {"Options": "force explain of-many node history", "Files of other tools": "ranks",
+                       "Output": "anonymous drawings"},
     "validate ceiling": {"Options": "from"},
 }
 

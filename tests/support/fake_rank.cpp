@@ -249,7 +249,7 @@ Op FakeRank::start(Pending pending) {
 
 /// A kernel runs on this rank's GPU and loads and stores there, in page-locked memory, and on the GPUs of peers.
 void FakeRank::require_reach(View to, View from, Engine engine) {
-  if (engine == Engine::dma) return;
+  if (engine == Engine::dma || engine == Engine::cpu) return;
   const auto foreign = [](const Mapped& at) { return at.memory == Memory::device && (at.opened != 0 || at.beside); };
   const auto own = [](const Mapped& at) { return at.memory == Memory::device && at.opened == 0 && !at.beside; };
   const Mapped& target = mapped(to.buffer);

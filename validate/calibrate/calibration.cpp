@@ -17,11 +17,18 @@
 #include "validate/calibrate/calibration_windows.hpp"
 #include "validate/calibrate/calibration_written.hpp"
 #include "validate/calibrate/contention.hpp"
+#include "validate/calibrate/own_speed.hpp"
 #include "validate/primitives/cost_fit.hpp"
 #include "validate/primitives/primitive.hpp"
 
 namespace twinlink::validate {
 namespace {
+
+PlatformEdit own_software(const std::filesystem::path& base) {
+  PlatformEdit edit(base);
+  take_own_speed(edit);
+  return edit;
+}
 
 using model::Platform;
 using model::Topology;
@@ -31,7 +38,7 @@ using Kind = Primitive::Kind;
 class Calibrator {
  public:
   Calibrator(const ProbeSet& probes, const std::filesystem::path& base, bool force)
-      : probes_(probes), edit_(base), base_(edit_.platform()), topology_(base_) {
+      : probes_(probes), edit_(own_software(base)), base_(edit_.platform()), topology_(base_) {
     result_.base = base_.file = base.string();
     result_.origins = probes.files;
     result_.notes = check_machine(probes_, base_, force);

@@ -19,6 +19,7 @@ using Action = std::function<ExitCode()>;
 void add_compare_command(CLI::App& app, Action& action);
 void add_calibrate_command(CLI::App& app, Action& action);
 void add_suspect_command(CLI::App& app, Action& action);
+void add_fleet_command(CLI::App& app, Action& action);
 void add_ceiling_command(CLI::App& app, Action& action);
 void add_import_command(CLI::App& app, Action& action);
 void add_table_command(CLI::App& app, Action& action);

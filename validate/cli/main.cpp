@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   twinlink::validate::add_import_command(app, action);
   twinlink::validate::add_calibrate_command(app, action);
   twinlink::validate::add_suspect_command(app, action);
+  twinlink::validate::add_fleet_command(app, action);
   twinlink::bench::add_examples(app, {"twinlink-validate compare measured.json simulated.json",
                                       "twinlink-validate calibrate probes.json --base h200-nvlink --out mine.yaml"});
   return twinlink::bench::run_main(app, argc, argv, [&action] { return action(); });

@@ -62,6 +62,10 @@ Tool find_tool(std::string_view name) {
 
 Content read_content(const std::filesystem::path& file) {
   std::ifstream stream = bench::open_to_read(file);
+  return read_content(stream, file);
+}
+
+Content read_content(std::istream& stream, const std::filesystem::path& file) {
   std::string blanks;
   while (std::isspace(stream.peek()) != 0) blanks += static_cast<char>(stream.get());
   // Launchers begin their lines with '['. An empty file is broken JSON rather than text: result files are what is

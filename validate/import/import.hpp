@@ -6,6 +6,7 @@
 #pragma once
 
 #include <filesystem>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -52,6 +53,8 @@ inline constexpr std::string_view kUntoldAlgorithm = "not told";
 using Content = std::variant<nlohmann::json, std::string>;
 /// An InputError for a file that cannot be read or that begins as JSON and is none.
 Content read_content(const std::filesystem::path& file);
+/// The same from where it has been opened: by any thread.
+Content read_content(std::istream& stream, const std::filesystem::path& file);
 
 /// Whose file this is, by what is in it; empty for all others, a file of ours among them.
 std::optional<Tool> recognise(const Content& content);

@@ -73,6 +73,7 @@ class NcclText {
       end_run(false);
       run_.places.clear();
       hosts_.clear();
+      devices_ = nlohmann::json::array();
     } else if (begins("NCCL", "version") && cells.size() > 2) {
       run_.nccl = "NCCL " + cells[2];
     } else if (begins("nccl-tests", "version") && cells.size() > 2) {
@@ -119,6 +120,20 @@ class NcclText {
     if (std::ranges::find(hosts_, host) == hosts_.end()) hosts_.push_back(host);
     const auto node = std::ranges::find(hosts_, host) - hosts_.begin();
     run_.places[*rank] = fmt::format("{}/{}", node, *device);
+    note_device(cells, host, run_.places[*rank]);
+  }
+
+  /// "[0x17] NVIDIA A100-SXM4-40GB": where it is on the bus, and its model.
+  void note_device(const std::vector<std::string>& cells, const std::string& host, const std::string& place) {
+    auto cell = std::ranges::find_if(cells, [](const std::string& each) { return each.starts_with('['); });
+    nlohmann::json device;
+    if (cell != cells.end()) {
+      device["pci_bus_id"] = cell->substr(1, cell->find(']') - 1);
+      std::string model;
+      for (++cell; cell != cells.end(); ++cell) model += (model.empty() ? "" : " ") + *cell;
+      device["name"] = model;
+    }
+    devices_.push_back({{"place", place}, {"host", host}, {"device", std::move(device)}});
   }
 
   void begin_table(const std::vector<std::string>& cells) {
@@ -212,6 +227,7 @@ class NcclText {
     if (const auto said = run_.facts.find("out_of_bounds"); said != run_.facts.end()) {
       if (said->get<std::string>().find("OK") == std::string::npos) doubt();
     }
+    if (!devices_.empty()) run_.facts["ranks"] = devices_;
     for (const auto& [rank, place] : run_.places) run_.ranks = std::max(run_.ranks, static_cast<int>(rank) + 1);
     runs_.push_back(std::exchange(run_, NcclRun{.nccl = run_.nccl, .places = run_.places}));
     names_.clear();
@@ -233,8 +249,9 @@ class NcclText {
   NcclRun run_{};
   std::vector<NcclRun> runs_{};
   std::vector<std::string> hosts_{};
-  std::vector<std::string> names_{};  ///< of the columns; empty: no table is open
-  std::size_t times_at_ = 0;          ///< the first that are out of place
+  nlohmann::json devices_ = nlohmann::json::array();  ///< as twinlink-real has its ranks in a file
+  std::vector<std::string> names_{};                  ///< of the columns; empty: no table is open
+  std::size_t times_at_ = 0;                          ///< the first that are out of place
   bool ends_with_timestamp_ = false;
 };
 

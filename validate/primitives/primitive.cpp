@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "platforms/machine/cpu_speed.hpp"
 #include "validate/primitives/control_times.hpp"
 #include "validate/primitives/message_times.hpp"
 #include "validate/primitives/queue_times.hpp"
@@ -60,6 +61,14 @@ std::optional<Rate> slowest_forwarding(const model::Route& route, bool reads, co
   return slowest;
 }
 
+/// Of the CPU that starts it.
+double speed_of(const Primitive& primitive, const Topology& topology) {
+  return topology.cpu_speed(topology.memory_near(primitive.gpu));
+}
+model::RuntimeCosts runtime_of(const Primitive& primitive, const Topology& topology) {
+  return model::on_cpu(topology.platform().runtime, speed_of(primitive, topology));
+}
+
 std::optional<Seconds> value_of(const std::optional<Sourced<Seconds>>& time) {
   return time ? std::optional(time->value) : std::nullopt;
 }
@@ -89,10 +98,11 @@ Seconds flow_of_copy(const Primitive& primitive, Bytes size, const model::CopyCo
 std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, const Topology& topology) {
   const model::CopyCost found = topology.find_copy_cost(primitive.from, primitive.to);
   if (found.cost == nullptr) return std::nullopt;
-  return CopyTimes{.overhead = found.cost->overhead.value,
+  const double speed = speed_of(primitive, topology);
+  return CopyTimes{.overhead = model::on_cpu(found.cost->overhead.value, speed),
                    .latency = found.latency(size),
                    .flow = flow_of_copy(primitive, size, found, topology) + found.in_chunks(size),
-                   .completion = topology.copy_ending(primitive.from, found).completion,
+                   .completion = model::on_cpu(topology.copy_ending(primitive.from, found).completion, speed),
                    .by_event = found.by_event,
                    .gap = found.cost->gap ? found.cost->gap->value.at(size) : Seconds{}};
 }
@@ -116,7 +126,7 @@ std::optional<Seconds> predict_put(const Primitive& primitive, Bytes size, const
 std::optional<Seconds> predict_queued(const Primitive& primitive, Bytes size, const Topology& topology) {
   const auto times = copy_times(primitive, size, topology);
   if (!times) return std::nullopt;
-  return share_of_queue(*times, times->by_event ? or_none(topology.platform().runtime.failed_poll) : Seconds{});
+  return share_of_queue(*times, times->by_event ? or_none(runtime_of(primitive, topology).failed_poll) : Seconds{});
 }
 
 /// Time of a queue of puts with signals beside the intervals between them: the first until it is there, and the
@@ -157,7 +167,8 @@ std::optional<Seconds> predict_start(const Primitive& primitive, const Topology&
 
 model::NetworkCosts network_of(const Primitive& primitive, const Topology& topology) {
   const Platform& platform = topology.platform();
-  model::NetworkCosts costs = primitive.same_node ? platform.intra_node : platform.network.value();
+  model::NetworkCosts costs = model::on_cpu(primitive.same_node ? platform.intra_node : platform.network.value(),
+                                            speed_of(primitive, topology));
   if (!primitive.messages()) return costs;
   const Seconds way = message_way(primitive, topology);
   if (way == Seconds{}) return costs;
@@ -260,13 +271,13 @@ using Owner = KindFacts::Owner;
 
 /// A number of the driver, whatever the size.
 template <auto number>
-std::optional<Seconds> constant_of(const Primitive&, Bytes, const Topology& topology) {
-  return (topology.platform().runtime.*number).value;
+std::optional<Seconds> constant_of(const Primitive& primitive, Bytes, const Topology& topology) {
+  return (runtime_of(primitive, topology).*number).value;
 }
 /// The same of one that a platform may lack.
 template <auto number>
-std::optional<Seconds> known_of(const Primitive&, Bytes, const Topology& topology) {
-  return value_of(topology.platform().runtime.*number);
+std::optional<Seconds> known_of(const Primitive& primitive, Bytes, const Topology& topology) {
+  return value_of(runtime_of(primitive, topology).*number);
 }
 
 template <auto each>
@@ -291,8 +302,8 @@ std::optional<Seconds> predict_kernel_signals(const Primitive& primitive, Bytes 
   return predict_queued_signal(primitive, size, topology, kernel_signal(runtime, size), runtime.kernel_signal_gap);
 }
 
-std::optional<Seconds> predict_pinning(const Primitive&, Bytes size, const Topology& topology) {
-  const model::RuntimeCosts& runtime = topology.platform().runtime;
+std::optional<Seconds> predict_pinning(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const model::RuntimeCosts runtime = runtime_of(primitive, topology);
   return runtime.pin_base.value +
          runtime.pin_per_gib.value * (static_cast<double>(size.count()) / static_cast<double>((1_GiB).count()));
 }

@@ -100,11 +100,17 @@ Table suspects(const Suspicion& suspicion) {
   return table;
 }
 
+/// "10.0 %", "10.0 to 21.5 %" where a curve that repeats itself badly is allowed more.
+std::string allowed(const Judged& judged) {
+  if (judged.widest <= judged.allowed) return percent(judged.allowed);
+  return fmt::format("{:.1f} to {}", judged.allowed * 100, percent(judged.widest));
+}
+
 Table judged(const Suspicion& suspicion) {
   Table table{.columns = {{"probes", kLeft}, {"curves"}, {"slower"}, {"slowest by"}, {"allowed"}}};
   for (const Judged& judged : suspicion.judged) {
     table.rows.push_back({judged.plural, std::to_string(judged.curves), std::to_string(judged.slow),
-                          percent(judged.slowest), percent(judged.allowed)});
+                          percent(judged.slowest), allowed(judged)});
   }
   return table;
 }
@@ -177,7 +183,8 @@ nlohmann::json to_json(const Suspicion& suspicion) {
                               {"curves", judged.curves},
                               {"slow", judged.slow},
                               {"slowest", judged.slowest},
-                              {"allowed", judged.allowed}});
+                              {"allowed", judged.allowed},
+                              {"widest", std::max(judged.allowed, judged.widest)}});
   }
   for (const Unjudged& unjudged : suspicion.unjudged) {
     json["not_judged"].push_back({{"what", unjudged.what}, {"why", unjudged.why}});

@@ -18,6 +18,7 @@
 #include "platforms/topology/topology.hpp"
 #include "protocols/core/errors.hpp"
 #include "validate/calibrate/calibration_groups.hpp"
+#include "validate/compare/spread.hpp"
 #include "validate/primitives/primitive.hpp"
 
 namespace twinlink::validate {
@@ -54,6 +55,13 @@ double log_error(const bench::ProbeLine& line, Seconds predicted) {
 }
 
 double square(double value) { return value * value; }
+
+/// What noise adds to the squared errors.
+double noise(const Curve& curve) {
+  return std::accumulate(curve.points.begin(), curve.points.end(), 0.0, [](double sum, const Point& point) {
+    return sum + square(deviation_of(point.line->time_us.p5, point.line->time_us.p95));
+  });
+}
 
 /// Squared errors of the platform as it is.
 double squares(const Curve& curve) {
@@ -115,6 +123,7 @@ class Inspector {
       error_ += squares(curve);
     }
     result_.curves = curves_.size();
+    farthest_ = farthest_of(curves_.size());
     if (!rows.empty()) result_.errors = summarize_errors(rows);
     judge_curves();
     const model::Node& graph = topology_.graph();
@@ -179,6 +188,10 @@ class Inspector {
   [[nodiscard]] double allowed(const Curve& curve) const {
     return std::max(result_.tolerance, facts_of(curve.first().kind).own_error);
   }
+  /// Or by chance, of so many curves.
+  [[nodiscard]] double allowed_by_chance(const Curve& curve) const {
+    return std::max(allowed(curve), chance_of_one_sided(noise(curve), curve.points.size(), farthest_));
+  }
 
   void judge_curves() {
     for (const Curve& curve : curves_) {
@@ -190,7 +203,9 @@ class Inspector {
       const double slower = slowness(curve, topology_);
       ++judged->curves;
       judged->slowest = std::max(judged->slowest, slower);
-      if (slower <= judged->allowed) continue;
+      const double most = allowed_by_chance(curve);
+      judged->widest = std::max(judged->widest, most);
+      if (slower <= most) continue;
       ++judged->slow;
       const bench::ProbeLine& line = *curve.points.front().line;
       result_.slow.push_back({line.name, devices(row_of(line, Seconds{}).key), plural, slower});
@@ -304,12 +319,27 @@ class Inspector {
                     .kind = kind,
                     .share = share,
                     .curves = slowed.size(),
-                    .explained = 1 - after / before,
+                    .explained = share_explained(slowed, before, after),
                     .seen_from = unseen,
                     .least = error_ - before + after,
                     .alike = {}};
     weigh(suspect);
     result_.suspects.push_back(std::move(suspect));
+  }
+
+  /// The share of the error that is gone. What noise makes of it no part can take away, so it counts in neither, if
+  /// there is clearly more.
+  [[nodiscard]] static double share_explained(std::span<const Curve* const> slowed, double before, double after) {
+    constexpr double kClearly = 3;  // standard deviations of a sum of squares
+    double noisy = 0;
+    std::size_t points = 0;
+    for (const Curve* curve : slowed) {
+      noisy += noise(*curve);
+      points += curve->points.size();
+    }
+    const double by_chance = noisy * (1 + kClearly * std::sqrt(2 / static_cast<double>(points)));
+    if (before <= by_chance) return 1 - after / before;
+    return 1 - std::max(0.0, after - noisy) / (before - noisy);
   }
 
   /// Fills in what is left of all curves.
@@ -323,7 +353,7 @@ class Inspector {
           rows.push_back(row_of(*point.line, point.predicted_on(topology)));
         }
       }
-      if (slowness(curve, topology) > allowed(curve)) ++suspect.left_slow;
+      if (slowness(curve, topology) > allowed_by_chance(curve)) ++suspect.left_slow;
     }
     suspect.errors = summarize_errors(rows);
   }
@@ -363,7 +393,8 @@ class Inspector {
   Platform base_;
   Topology topology_;
   std::vector<Curve> curves_{};
-  double error_ = 0;  ///< squared logarithms, of all copies and messages, with the platform as it is
+  double farthest_ = 0;  ///< standard deviations: so far one of all curves is off by chance
+  double error_ = 0;     ///< squared logarithms, of all copies and messages, with the platform as it is
   std::set<std::pair<std::size_t, std::size_t>> seen_{};  ///< GPUs and peers that have a curve
   std::set<std::string> tried_{};
   std::vector<std::string> uncrossed_{};  ///< parts that slow no curve

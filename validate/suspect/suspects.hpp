@@ -41,6 +41,7 @@ struct Judged {
   std::size_t slow = 0;
   double slowest = 0;  ///< as SlowCurve::slower
   double allowed = 0;  ///< the tolerance, or the model's own error where that is larger: KindFacts::own_error
+  double widest = 0;   ///< or what chance does to the curve that repeats itself least, where that is larger
 };
 
 /// What nothing is said about: lines that no number of the platform stands for, devices, parts that nothing crosses.
@@ -70,10 +71,12 @@ struct Suspicion {
 };
 
 /// Holds every probe of one thing at a time against `base`, on an idle machine: copies, messages, what CPUs do for
-/// them, signals, handles, allocations. Then copies and messages again with each part in turn degraded. A part explains
-/// what is slow if a copy or message is then slower by more than `tolerance`, and at least half of the squared error of
-/// those that it slows is gone. An InputError for a base that cannot be read, a device that it does not have, probes of
-/// another machine unless `force` makes that a note, and probes without a line that `base` has numbers for.
+/// them, signals, handles, allocations. A curve of few sizes that repeats itself badly is allowed what chance does to
+/// one of so many curves, as the percentiles of its lines tell; and what a part explains is more than that noise. Then
+/// copies and messages again with each part in turn degraded. A part explains what is slow if a copy or message is then
+/// slower by more than `tolerance`, and at least half of the squared error of those that it slows is gone. An
+/// InputError for a base that cannot be read, a device that it does not have, probes of another machine unless `force`
+/// makes that a note, and probes without a line that `base` has numbers for.
 Suspicion find_suspects(const ProbeSet& probes, const std::filesystem::path& base, double tolerance, bool force);
 
 }  // namespace twinlink::validate

@@ -24,6 +24,9 @@ std::string name(Buffer buffer) {
 
 Buffer SimMemory::insert(Entry entry) {
   const Buffer buffer{next_id_++, entry.allocation->memory, entry.allocation->content.size()};
+  if (!entry.opening) {
+    entry.allocation->serial = (std::uint64_t{static_cast<std::uint32_t>(owner_.value)} << 32) | buffer.id;
+  }
   buffers_.emplace(buffer.id, std::move(entry));
   return buffer;
 }
@@ -98,8 +101,6 @@ IpcHandle SimMemory::export_memory(Buffer buffer) {
   }
   if (!allocation.exported) {
     static_assert(sizeof(Token) <= sizeof(IpcHandle::token));
-    // Serials count exports, so that they are the same in every run.
-    allocation.serial = (std::uint64_t{static_cast<std::uint32_t>(owner_.value)} << 32) | buffer.id;
     allocation.exported = true;
     job_.exports[allocation.serial] = entry.allocation;
   }

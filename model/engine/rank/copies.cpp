@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "platforms/machine/cpu_speed.hpp"
+
 namespace twinlink::model {
 namespace {
 
@@ -19,18 +21,29 @@ void require_one_node(const Topology& topology, const Operation& copy) {
   throw UsageError("a copy does not leave its node: put() by the copy engine writes into memory of another one");
 }
 
+/// The CPU moves bytes between its own GPU's memory and host memory of its node.
+void require_mapped(const Topology& topology, const Operation& copy) {
+  require_one_node(topology, copy);
+  const auto on_host = [](const End& end) { return end.memory != Memory::device; };
+  const bool between = (copy.from_end.by_cpu && on_host(copy.to_end)) || (copy.to_end.by_cpu && on_host(copy.from_end));
+  if (between && copy.kind != Operation::Kind::put) return;
+  throw UsageError("a CPU copies by itself between its own GPU's memory and host memory, and puts nothing");
+}
+
 }  // namespace
 
 End end_of(const Part& part, Engine engine, std::size_t own) {
   End end = part.end();
   end.own = end.memory == Memory::device && end.location == Location{Location::Kind::gpu, own};
-  end.kernel = engine != Engine::dma && end.own;
+  end.kernel = (engine == Engine::kernel || engine == Engine::resident) && end.own;
+  end.by_cpu = engine == Engine::cpu && end.own;
   end.resident = engine == Engine::resident && end.kernel && !part.opening;
   return end;
 }
 
 void require_reach(const Topology& topology, const Operation& copy) {
   if (copy.engine == Engine::dma) return;
+  if (copy.engine == Engine::cpu) return require_mapped(topology, copy);
   const bool reaches = topology.kernel_reaches(copy.from_end, copy.to_end);
   if (copy.engine == Engine::resident) {
     if (in_one_copy_of_the_graph(topology, copy) && copy.from_end.resident && copy.to.opening && reaches) return;
@@ -52,17 +65,19 @@ void take_copy_cost(SimWorld& world, Operation& operation) {
   const CopyCost& cost = world.copy_cost(from, to);
   if (world.observer) {
     operation.report.cost = cost.name;
-    operation.report.engine = operation.engine != Engine::dma ? "kernel" : cost.gpu ? "copy engine" : "CPU";
+    const bool by_cpu = operation.engine == Engine::cpu || !cost.gpu;
+    operation.report.engine = by_cpu ? "CPU" : operation.engine != Engine::dma ? "kernel" : "copy engine";
     operation.report.route = topology.describe(from.location, to.location);
   }
-  operation.report.overhead = cost.cost->overhead.value;
+  const double speed = world.costs(operation.report.rank).speed;
+  operation.report.overhead = on_cpu(cost.cost->overhead.value, speed);
   operation.report.latency = cost.latency(operation.size);
   const CopyEnding ending =
       operation.signal ? topology.put_ending(from, to, cost, operation.size) : topology.copy_ending(from, cost);
   operation.unhidden += ending.raising;
   if (cost.chunks) operation.unhidden += cost.chunks->filling(operation.size);
   operation.by_event = cost.by_event && !ending.signal_with_end;
-  operation.report.completion = ending.completion;
+  operation.report.completion = on_cpu(ending.completion, speed);
   if (operation.signal && !ending.signal_with_end) operation.until_signal = until_signal(world);
   operation.until_next = operation.until_signal + ending.behind_signal;
   // The event stands behind the value that the engine's queue writes.
@@ -81,7 +96,8 @@ Seconds time_to_fetch(SimWorld& world, RankId rank, Bytes size) {
   for (const FlowRoute& route : world.machine.copy(world.place(rank).node, from, to, true)) {
     bytes = std::max(bytes, Seconds{static_cast<double>(size.count()) * route.share / route.rate_alone()});
   }
-  return copy.cost->overhead.value + copy.latency(size) + bytes + world.topology.copy_ending(from, copy).completion;
+  const Seconds work = copy.cost->overhead.value + world.topology.copy_ending(from, copy).completion;
+  return on_cpu(work, world.costs(rank).speed) + copy.latency(size) + bytes;
 }
 
 }  // namespace twinlink::model

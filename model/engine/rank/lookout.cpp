@@ -30,7 +30,7 @@ bool Lookout::see(Found found) {
 /// Asks for the copies of a stream, which end one after the other: for the oldest first, and where that has ended for
 /// the newest, which tells for all. Others go on meanwhile. What is told by a word in memory costs nothing.
 bool Lookout::look_at_copies(const Queue& stream) {
-  const auto& failed_poll = platform_.runtime.failed_poll;
+  const auto& failed_poll = costs_.failed_poll;
   const auto of_stream = [&](const OperationPtr& ended) { return ended->is_copy() && ended->queue == &stream; };
   const auto fail = [&](const OperationPtr& copy) {
     if (failed_poll && copy->by_event) cpu_.be_busy(failed_poll->value);

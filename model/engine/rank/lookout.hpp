@@ -14,9 +14,9 @@ namespace twinlink::model {
 /// that. What it has found is `seen`.
 class Lookout {
  public:
-  /// `platform`, and the rank's own `cpu` and `transport`, outlive it.
-  Lookout(const Platform& platform, Cpu& cpu, const Transport& transport)
-      : platform_(platform), cpu_(cpu), transport_(transport) {}
+  /// `costs` on the rank's own `cpu`, that and its `transport` outlive it.
+  Lookout(const RuntimeCosts& costs, Cpu& cpu, const Transport& transport)
+      : costs_(costs), cpu_(cpu), transport_(transport) {}
   Lookout(const Lookout&) = delete;
   Lookout& operator=(const Lookout&) = delete;
 
@@ -37,7 +37,7 @@ class Lookout {
   bool look_at_copies(const Queue& stream);
   bool look_at_messages();
 
-  const Platform& platform_;
+  const RuntimeCosts& costs_;
   Cpu& cpu_;
   const Transport& transport_;
   std::vector<OperationPtr> ended_;  ///< in the order of their ends

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "platforms/machine/cpu_speed.hpp"
+
 namespace twinlink::model {
 
 bool MessageWays::by_shared_memory(RankId peer) const {
@@ -11,9 +13,9 @@ bool MessageWays::by_shared_memory(RankId peer) const {
 
 const NetworkCosts& MessageWays::costs(RankId peer) const {
   const Platform& platform = world_.platform();
-  if (by_shared_memory(peer)) return platform.intra_node;
+  if (by_shared_memory(peer)) return world_.costs(rank_).intra_node;
   if (!platform.network) throw InputError(platform.file + ": error: no fabric joins the nodes of this platform");
-  return *platform.network;
+  return world_.costs(rank_).network;
 }
 
 std::vector<Adapters> MessageWays::adapters(RankId peer, Bytes size, AdapterTurn turn) const {
@@ -80,7 +82,8 @@ Seconds MessageWays::copying_piece_by_piece(RankId peer, Bytes size) {
   const CopyCost& found = world_.copy_cost(memory, memory);
   const Cost& copy = *found.cost;
   const std::uint64_t pieces = (size.count() + piece->count() - 1) / piece->count();
-  return std::min(size, *piece) / *found.rate + copy.overhead.value * static_cast<double>(pieces);
+  const Seconds call = on_cpu(copy.overhead.value, world_.costs(rank_).speed);
+  return std::min(size, *piece) / *found.rate + call * static_cast<double>(pieces);
 }
 
 /// Nobody's what goes through an adapter. Where the platform says how long an eager message keeps the CPUs busy, its

@@ -18,6 +18,7 @@
 
 namespace twinlink::model {
 
+class NumberWaiter;
 class SimProgram;
 class Transport;
 struct Operation;
@@ -71,6 +72,7 @@ struct Operation final : FlowListener, Happening, std::enable_shared_from_this<O
   Bytes size{};                           ///< what flows
   std::vector<Block> blocks{};            ///< of a copy of blocks
   std::shared_ptr<SimProgram> program{};  ///< instead of bytes
+  std::shared_ptr<NumberWaiter> slot{};   ///< that it waits for
   std::vector<Part> others{};             ///< what it uses beside `from` and `to`
   bool adds = false;                      ///< a copy that adds to what is there
   Content snapshot{Bytes{}};              ///< of `from`, when the operation began to read it

@@ -1,5 +1,10 @@
 // SimRank's launches: what a program's memory is, and which links its blocks cross.
+#include <algorithm>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "model/engine/rank/copies.hpp"
 #include "model/engine/rank/sim_rank.hpp"
@@ -13,23 +18,32 @@ Part SimRank::program_memory(const View& view, bool opened) const {
                           : "a program's buffers and the FIFOs that it reads are the launching rank's own");
 }
 
-/// Stores go to the peer's slots, and loads come from the rank's own, which may lie in host memory.
+/// Stores go to the peer's slots, and loads come from the rank's own, which may lie in host memory. A link that CPUs
+/// carry has both slots here, and its counters in host memory, whatever memory has the slots.
 SimProgram::Link SimRank::program_link(const gpu::Link& link, Rate rate) {
+  const auto copied = [](std::span<const std::uint64_t> counts) {
+    return std::vector<std::uint64_t>(counts.begin(), counts.end());
+  };
   SimProgram::Link result{.mine = program_memory(link.mine, false),
-                          .sent = {link.sent.begin(), link.sent.end()},
-                          .received = {link.received.begin(), link.received.end()}};
+                          .sent = copied(link.sent),
+                          .received = copied(link.received),
+                          .sent_each = copied(link.sent_each),
+                          .received_each = copied(link.received_each)};
   const std::size_t gpu = world_.gpu_of(id_);
   const End own = end_of(memory_.part(View(nothing_)), Engine::kernel, gpu);
   if (link.theirs.buffer.id != 0) {
-    result.theirs = program_memory(link.theirs, true);
+    result.theirs = program_memory(link.theirs, !link.carried);
     const End there = end_of(result.theirs, Engine::kernel, gpu);
     result.out = world_.machine.block(place(id_).node, own, there, rate);
     result.way_out = world_.topology.latency_of_store(own.location, there.location);
   }
   const End here = end_of(result.mine, Engine::kernel, gpu);
+  const Location counters = link.carried ? world_.topology.host_buffers(gpu) : here.location;
+  // The request, and what it brings.
+  if (counters != own.location) result.way_in = world_.topology.latency_of_store(counters, own.location) * 2;
+  if (link.carried) result.way_out = world_.topology.latency_of_store(own.location, counters);
   if (here.memory == Memory::device) return result;
   result.in = world_.machine.block(result.mine.allocation->site.node, here, own, rate);
-  result.way_in = world_.topology.latency_of_store(here.location, own.location) * 2;  // the request, and what it brings
   return result;
 }
 
@@ -43,7 +57,13 @@ Op SimRank::launch(const gpu::Work& work, Stream stream) {
   }
   const OperationPtr operation = make_kernel(stream);
   const End own = end_of(operation->from, Engine::kernel, world_.gpu_of(id_));
-  SimProgram::Parts parts{.own = world_.machine.block(place(id_).node, own, own, std::nullopt)};
+  const auto channels = static_cast<std::size_t>(work.program.channels);
+  SimProgram::Parts parts{.stands = {work.stands.begin(), work.stands.end()},
+                          .orders = {work.orders.begin(), work.orders.end()},
+                          .own = world_.machine.block(place(id_).node, own, own, std::nullopt),
+                          .times = work.times,
+                          .gap = costs->next ? costs->next->value : Seconds{}};
+  if (parts.stands.empty()) parts.stands.assign(channels, gpu::usual_stand(work.program));
   for (const View* view : {&work.input, &work.output}) {
     if (view->buffer.id == 0) continue;
     const Part part = program_memory(*view, false);
@@ -59,6 +79,69 @@ Op SimRank::launch(const gpu::Work& work, Stream stream) {
   operation->report.size = Bytes{work.program.bytes};
   operation->program = std::make_shared<SimProgram>(world_, agenda_, work.program, std::move(parts), *costs);
   return run_copy(operation);
+}
+
+namespace {
+
+/// The CPU looks for it where the counters are.
+class SlotWait final : public NumberWaiter {
+ public:
+  SlotWait(Agenda& agenda, RaisedNumber& number, std::function<void()> ended)
+      : agenda_(agenda), number_(number), ended_(std::move(ended)) {}
+  ~SlotWait() override { number_.await_no_more(this); }
+  void wake_at(Seconds when) override { agenda_.add(when, std::make_shared<Once>(ended_)); }
+
+ private:
+  class Once final : public Happening {
+   public:
+    explicit Once(std::function<void()> ended) : ended_(std::move(ended)) {}
+    void happen() override { ended_(); }
+
+   private:
+    std::function<void()> ended_;
+  };
+
+  Agenda& agenda_;
+  RaisedNumber& number_;
+  std::function<void()> ended_;
+};
+
+RaisedNumber& number_of(SimWorld& world, const Part& fifo, const gpu::FifoSlot& slot) {
+  SimFifo& counters = world.programs.fifos[{fifo.allocation->serial, fifo.offset.count()}];
+  return slot.event == gpu::FifoSlot::Event::filled ? counters.filled : counters.credit;
+}
+
+}  // namespace
+
+Op SimRank::await_slot(const gpu::FifoSlot& slot) {
+  gpu::require_slot(slot);
+  const OperationPtr operation = make("await slot");
+  operation->kind = Operation::Kind::host_work;
+  operation->from = program_memory(slot.fifo, false);
+  operation->hold();
+  RaisedNumber& number = number_of(world_, operation->from, slot);
+  const auto ended = [this, weak = std::weak_ptr(operation)] {
+    const OperationPtr waiting = weak.lock();
+    if (waiting && !waiting->abandoned && waiting->state != Operation::State::ended) {
+      complete(waiting, Status::delivered);
+    }
+  };
+  operation->slot = std::make_shared<SlotWait>(agenda_, number, ended);
+  const Seconds when = number.when(slot.step + 1, now());
+  if (when == kNever) {
+    number.await(operation->slot.get(), slot.step + 1);
+  } else {
+    operation->slot->wake_at(std::max(when, now()));
+  }
+  return operation->op;
+}
+
+void SimRank::raise_slot(const gpu::FifoSlot& slot) {
+  gpu::require_slot(slot);
+  const Part fifo = program_memory(slot.fifo, false);
+  SimFifo& counters = world_.programs.fifos[{fifo.allocation->serial, fifo.offset.count()}];
+  if (slot.event == gpu::FifoSlot::Event::filled) counters.begun.raise(now(), slot.step + 1);
+  number_of(world_, fifo, slot).raise(now(), slot.step + 1);
 }
 
 }  // namespace twinlink::model

@@ -28,7 +28,10 @@ std::vector<std::byte> take_stack(ProgramWorld& world) {
 }  // namespace
 
 /// The Block of protocols/gpu/primitives.hpp.
-class SimBlock final : public FlowListener, public Happening, public std::enable_shared_from_this<SimBlock> {
+class SimBlock final : public FlowListener,
+                       public Happening,
+                       public NumberWaiter,
+                       public std::enable_shared_from_this<SimBlock> {
  public:
   SimBlock(SimProgram& program, std::int32_t number)
       : host_(program),
@@ -57,13 +60,18 @@ class SimBlock final : public FlowListener, public Happening, public std::enable
   void flow_has_ended() override {
     if (--flowing_ == 0) go_on();
   }
-  void wake_at(Seconds when) { host_.agenda_.add(when, shared_from_this()); }
+  void wake_at(Seconds when) override { host_.agenda_.add(when, shared_from_this()); }
 
   // ---- for programs
   // ---------------------------------------------------------------------------------------------------
 
   [[nodiscard]] std::int32_t channel() const { return channel_; }
   [[nodiscard]] std::int32_t role() const { return role_; }
+  [[nodiscard]] const gpu::Stand& stand() const { return host_.parts_.stands[index()]; }
+  [[nodiscard]] std::int32_t rank_at(std::int32_t place) const {
+    const std::vector<std::int32_t>& orders = host_.parts_.orders;
+    return orders.empty() ? place : orders[index() * gpu::number(p_.ranks) + gpu::number(place)];
+  }
   [[nodiscard]] std::uint64_t sent(std::int32_t link) const { return of(link).sent[index()]; }
   [[nodiscard]] std::uint64_t received(std::int32_t link) const { return of(link).received[index()]; }
 
@@ -242,7 +250,7 @@ Seconds RaisedNumber::when(std::uint64_t least, Seconds now) {
   return raised_.front().first;
 }
 
-void RaisedNumber::await(SimBlock* waiter, std::uint64_t least) {
+void RaisedNumber::await(NumberWaiter* waiter, std::uint64_t least) {
   waiter_ = waiter;
   awaited_ = least;
 }
@@ -255,9 +263,25 @@ SimProgram::SimProgram(SimWorld& world, Agenda& agenda, const gpu::Program& prog
 
 SimProgram::~SimProgram() = default;
 
+/// The next run of a graph begins.
+class SimProgram::NextRun final : public Happening {
+ public:
+  NextRun(SimProgram& program, std::function<void()> ended) : program_(program), ended_(std::move(ended)) {}
+  void happen() override { program_.given_up_ ? ended_() : program_.begin_blocks(); }
+
+ private:
+  SimProgram& program_;
+  std::function<void()> ended_;
+};
+
 void SimProgram::begin(std::function<void()> ended) {
   ended_ = std::move(ended);
   begun_ = true;
+  begin_blocks();
+}
+
+void SimProgram::begin_blocks() {
+  blocks_.clear();
   // One more than there are blocks, so that the last one ends behind this.
   running_ = gpu::number(gpu::blocks_of(program_)) + 1;
   for (std::int32_t number = 0; number < gpu::blocks_of(program_); ++number) {
@@ -275,7 +299,15 @@ void SimProgram::give_up() {
 }
 
 void SimProgram::block_ended() {
-  if (--running_ == 0) ended_();
+  if (--running_ > 0) return;
+  if (++ran_ == parts_.times || given_up_) return ended_();
+  for (Link& link : parts_.links) {
+    for (std::size_t channel = 0; channel < link.sent.size(); ++channel) {
+      link.sent[channel] += link.sent_each[channel];
+      link.received[channel] += link.received_each[channel];
+    }
+  }
+  agenda_.add(world_.now() + parts_.gap, std::make_shared<NextRun>(*this, ended_));
 }
 
 }  // namespace twinlink::model

@@ -28,6 +28,17 @@ class SimWorld;
 class Transport;
 struct Operation;
 
+/// Who waits for a number.
+class NumberWaiter {
+ public:
+  NumberWaiter() = default;
+  virtual ~NumberWaiter() = default;
+  NumberWaiter(const NumberWaiter&) = delete;
+  NumberWaiter& operator=(const NumberWaiter&) = delete;
+
+  virtual void wake_at(Seconds when) = 0;
+};
+
 /// A number that a block raises and another one waits for. It is seen some time after it was raised.
 class RaisedNumber {
  public:
@@ -36,12 +47,16 @@ class RaisedNumber {
   /// When `least` will be seen; kNever: nobody has raised it so far.
   [[nodiscard]] Seconds when(std::uint64_t least, Seconds now);
   /// Told once `least` is raised; one at a time.
-  void await(SimBlock* waiter, std::uint64_t least);
+  void await(NumberWaiter* waiter, std::uint64_t least);
+  /// Whoever else waits now goes on to wait.
+  void await_no_more(const NumberWaiter* waiter) {
+    if (waiter_ == waiter) waiter_ = nullptr;
+  }
 
  private:
   std::uint64_t seen_ = 0;
   std::deque<std::pair<Seconds, std::uint64_t>> raised_{};
-  SimBlock* waiter_ = nullptr;
+  NumberWaiter* waiter_ = nullptr;
   std::uint64_t awaited_ = 0;
 };
 
@@ -66,6 +81,8 @@ class SimProgram {
     Part theirs{};
     std::vector<std::uint64_t> sent{};
     std::vector<std::uint64_t> received{};
+    std::vector<std::uint64_t> sent_each{};
+    std::vector<std::uint64_t> received_each{};
     std::vector<FlowRoute> out{};  ///< of a block's stores into the peer's slots
     std::vector<FlowRoute> in{};   ///< of its loads from its own slots, where they lie in host memory
     Seconds way_out{};             ///< to the peer's slots
@@ -75,7 +92,11 @@ class SimProgram {
     Part input{};
     Part output{};
     std::vector<Link> links{};
-    std::vector<FlowRoute> own{};  ///< within the GPU's memory
+    std::vector<gpu::Stand> stands{};    ///< by channel
+    std::vector<std::int32_t> orders{};  ///< as gpu::Work has them
+    std::vector<FlowRoute> own{};        ///< within the GPU's memory
+    int times = 1;
+    Seconds gap{};  ///< from the end of a run until the next one begins
   };
 
   /// `world` and the rank's `agenda` outlive it.
@@ -91,6 +112,8 @@ class SimProgram {
 
  private:
   friend class SimBlock;
+  class NextRun;
+  void begin_blocks();
   void block_ended();
 
   SimWorld& world_;
@@ -100,6 +123,7 @@ class SimProgram {
   const BlockCosts& costs_;
   std::vector<std::shared_ptr<SimBlock>> blocks_;
   std::size_t running_ = 0;
+  int ran_ = 0;  ///< times
   bool begun_ = false;
   bool given_up_ = false;
   std::function<void()> ended_;

@@ -53,7 +53,7 @@ SimRank::SimRank(SimWorld& world, RankId id)
       routes_(world, id, ways_),
       transport_(world, agenda_, routes_,
                  [this](const OperationPtr& operation, Status status) { end(operation, status); }),
-      lookout_(world.platform(), cpu_, transport_) {
+      lookout_(world.costs(id).runtime, cpu_, transport_) {
   world_.ranks.at(static_cast<std::size_t>(id.value)) = this;
 }
 
@@ -76,9 +76,11 @@ const Path& SimRank::path_to(RankId peer) const {
 }
 
 Answer SimRank::check_peer_access(RankId peer) {
-  cpu_.be_busy(or_none(world_.platform().runtime.peer_check));
+  cpu_.be_busy(or_none(world_.costs(id_).runtime.peer_check));
   return Rank::check_peer_access(peer);
 }
+
+void SimRank::look_up_pointer(RankId peer) { cpu_.be_busy(or_none(ways_.costs(peer).device_pointer)); }
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
@@ -87,7 +89,7 @@ Buffer SimRank::allocate_on(RankId owner, Bytes size) {
   const std::size_t gpu = world_.gpu_of(owner);
   const Buffer buffer = memory_.allocate_device(size, {place(owner).node, {Location::Kind::gpu, gpu}},
                                                 world_.topology.type_of(gpu).memory.value, place(owner));
-  cpu_.be_busy(world_.platform().runtime.allocate_device.value);
+  cpu_.be_busy(world_.costs(id_).runtime.allocate_device.value);
   return buffer;
 }
 
@@ -105,7 +107,7 @@ Buffer SimRank::allocate(Memory kind, Bytes size, Locality locality) {
                               : Location{Location::Kind::memory, world_.topology.memory_far(gpu)};
   const Buffer buffer = memory_.allocate(kind, size, {place(id_).node, memory});
   if (kind == Memory::pinned || kind == Memory::shared_pinned) {
-    const RuntimeCosts& costs = world_.platform().runtime;
+    const RuntimeCosts& costs = world_.costs(id_).runtime;
     cpu_.be_busy(per_gib(costs.pin_base.value, costs.pin_per_gib.value, size));
   }
   return buffer;
@@ -117,12 +119,12 @@ void SimRank::release(Buffer buffer) {
 
 IpcHandle SimRank::export_memory(Buffer buffer) {
   const IpcHandle handle = memory_.export_memory(buffer);
-  if (buffer.memory == Memory::device) cpu_.be_busy(world_.platform().runtime.ipc_export.value);
+  if (buffer.memory == Memory::device) cpu_.be_busy(world_.costs(id_).runtime.ipc_export.value);
   return handle;
 }
 
 Buffer SimRank::open_memory(RankId owner, const IpcHandle& handle) {
-  const RuntimeCosts& costs = world_.platform().runtime;
+  const RuntimeCosts& costs = world_.costs(id_).runtime;
   const Path& path = path_to(owner);
   const Buffer buffer = memory_.open(owner, handle, path);
   // Memory that another node does not share is not mapped: the handle brought the adapter's key, and its message has
@@ -139,11 +141,11 @@ void SimRank::close_memory(Buffer buffer) {
   const int node = memory_.part(View(buffer)).allocation->site.node;
   memory_.close(buffer);
   const bool mapped = world_.topology.copy_of(node) == world_.copy_of(id_);
-  if (mapped && buffer.memory == Memory::device) cpu_.be_busy(world_.platform().runtime.ipc_close.value);
+  if (mapped && buffer.memory == Memory::device) cpu_.be_busy(world_.costs(id_).runtime.ipc_close.value);
 }
 
 void SimRank::register_memory(Buffer buffer) {
-  const RuntimeCosts& costs = world_.platform().runtime;
+  const RuntimeCosts& costs = world_.costs(id_).runtime;
   const Seconds cost = per_gib(world_.needed(costs.register_base, "register_base"),
                                world_.needed(costs.register_per_gib, "register_per_gib"), buffer.size);
   memory_.register_with_adapter(buffer);
@@ -152,7 +154,7 @@ void SimRank::register_memory(Buffer buffer) {
 
 void SimRank::deregister_memory(Buffer buffer) {
   if (world_.loop.aborting()) return;
-  const Seconds cost = world_.needed(world_.platform().runtime.deregister, "deregister");
+  const Seconds cost = world_.needed(world_.costs(id_).runtime.deregister, "deregister");
   memory_.deregister(buffer);
   cpu_.be_busy(cost);
 }
@@ -222,7 +224,7 @@ Op SimRank::start_copy(View to, View from, std::span<const Block> blocks, Stream
   if (blocks.empty()) return run_copy(operation);
   operation->blocks.assign(blocks.begin(), blocks.end());
   operation->size = operation->report.size = total_length(blocks);
-  const RuntimeCosts& costs = world_.platform().runtime;
+  const RuntimeCosts& costs = world_.costs(id_).runtime;
   const Seconds each = engine == Engine::kernel ? world_.needed(costs.kernel_block, "kernel_block")
                                                 : world_.needed(costs.engine_block, "engine_block");
   operation->unhidden = each * static_cast<double>(blocks.size());
@@ -338,7 +340,7 @@ void SimRank::require_sendable(const Part& part, RankId peer) const {
 /// knows, for its driver and the GPU's share the pages.
 void SimRank::register_pageable(const Part& part, RankId peer) {
   Allocation& memory = *part.allocation;
-  const RuntimeCosts& costs = world_.platform().runtime;
+  const RuntimeCosts& costs = world_.costs(id_).runtime;
   if (ways_.by_shared_memory(peer) || ways_.costs(peer).is_eager(part.length)) return;
   if (memory.memory != Memory::pageable || std::exchange(memory.in_library_cache, true)) return;
   if (!costs.register_base || !costs.register_per_gib) return;
@@ -558,6 +560,7 @@ void SimRank::abandon(Op op) {
   operation->abandoned = true;
   operation->let_go();
   if (operation->program) operation->program->give_up();
+  operation->slot.reset();
   // Nobody waits any more for what has not begun to come. A send stays: the peer may have been told of it.
   mailbox_.withdraw(operation);
 }

@@ -52,6 +52,7 @@ class SimRank final : public MeasuredRank {
   [[nodiscard]] std::optional<Seconds> cpu_time() const override { return cpu_.worked(); }
   [[nodiscard]] const Path& path_to(RankId peer) const override;
   Answer check_peer_access(RankId peer) override;
+  void look_up_pointer(RankId peer) override;
 
   Buffer allocate_beside(RankId peer, Bytes size) override;
   Buffer allocate(Memory kind, Bytes size, Locality locality) override;
@@ -65,6 +66,8 @@ class SimRank final : public MeasuredRank {
   Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override;
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override;
   Op launch(const gpu::Work& work, Stream stream) override;
+  Op await_slot(const gpu::FifoSlot& slot) override;
+  void raise_slot(const gpu::FifoSlot& slot) override;
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
   Op send(RankId to, Tag tag, View from) override;
   Op send_synchronously(RankId to, Tag tag, View from) override;

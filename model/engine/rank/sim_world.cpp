@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "platforms/machine/cpu_speed.hpp"
+
 namespace twinlink::model {
 
 SimWorld::SimWorld(const Topology& of, Machine& on, EventLoop& by, std::span<const Place> places, OpObserver told)
@@ -14,6 +16,13 @@ SimWorld::SimWorld(const Topology& of, Machine& on, EventLoop& by, std::span<con
       places_(places.begin(), places.end()),
       caches_(of.graph()),
       turns_of_adapters_(std::ranges::any_of(of.graph().nics, [](const Nic& nic) { return nic.gap.has_value(); })) {
+  for (std::size_t domain = 0; domain < topology.graph().memories.size(); ++domain) {
+    const double speed = topology.cpu_speed(domain);
+    cpu_costs_.push_back({.speed = speed,
+                          .network = platform().network ? on_cpu(*platform().network, speed) : NetworkCosts{},
+                          .intra_node = on_cpu(platform().intra_node, speed),
+                          .runtime = on_cpu(platform().runtime, speed)});
+  }
   for (int number = 0; number < static_cast<int>(places.size()); ++number) {
     Place& place = places_[static_cast<std::size_t>(number)];
     gpus_.push_back(topology.gpu_of(place));

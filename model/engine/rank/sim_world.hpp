@@ -26,6 +26,14 @@ namespace twinlink::model {
 
 class SimRank;
 
+/// What driver and library cost on the CPUs of one memory.
+struct CpuCosts {
+  double speed = 1;
+  NetworkCosts network{};  ///< between nodes; empty without a fabric
+  NetworkCosts intra_node{};
+  RuntimeCosts runtime{};
+};
+
 /// Ranks that wait for all others.
 struct Meeting {
   std::vector<OperationPtr> present{};
@@ -60,6 +68,8 @@ class SimWorld {
   /// Which copy of the graph its node belongs to: nodes of one domain are one copy.
   [[nodiscard]] int copy_of(RankId rank) const { return topology.copy_of(place(rank).node); }
   [[nodiscard]] Cpu& cpu(RankId rank) { return cpus_[index(rank)]; }
+  /// What driver and library cost on the CPU of a rank.
+  [[nodiscard]] const CpuCosts& costs(RankId rank) const { return cpu_costs_[topology.memory_near(gpu_of(rank))]; }
 
   [[nodiscard]] const Path& path(RankId from, RankId to);
   [[nodiscard]] const CopyCost& copy_cost(End from, End to);
@@ -78,6 +88,7 @@ class SimWorld {
   std::vector<Place> places_;
   std::vector<std::size_t> gpus_;
   std::deque<Cpu> cpus_;
+  std::vector<CpuCosts> cpu_costs_;  ///< by memory
   HostCaches caches_;
   bool turns_of_adapters_;
   std::map<std::pair<int, std::string>, Seconds> next_turns_{};  ///< by node and adapter

@@ -287,7 +287,7 @@ Plan make_plan(const RunOptions& options, const DefaultRepeats& defaults) {
   if (options.all_pairs && options.output.format == Format::osu) throw UsageError("a matrix of pairs has no OSU form");
   const bool latency = options.pattern == Pattern::pingpong;
   const SweepOptions& sweep = options.sweep;
-  const Protocol& protocol = find_protocol(options.protocol);
+  const Protocol& protocol = options.stand_in != nullptr ? *options.stand_in : find_protocol(options.protocol);
   Settings settings = make_settings(protocol, options.settings);
   settings.timeout = sweep.timeout;
   std::vector<Bytes> sizes = size_sweep(sweep.begin, sweep.end, sweep.factor);

@@ -37,7 +37,8 @@ struct SweepOptions {
 };
 
 struct RunOptions {
-  std::string protocol{};  ///< exists
+  std::string protocol{};              ///< exists
+  const Protocol* stand_in = nullptr;  ///< instead of it; null: that one. It outlives the plan
   Pattern pattern = Pattern::pingpong;
   std::optional<int> window{};  ///< empty: window_of() decides
   SettingsOptions settings{};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <vector>
 
@@ -23,7 +24,7 @@ struct Output {
 };
 
 struct Files {
-  std::vector<fs::path> inputs{};
+  std::set<fs::path> inputs{};  ///< a fleet has tens of thousands
   std::vector<Output> outputs{};
 };
 
@@ -65,8 +66,7 @@ FilesInUse::FilesInUse() {
 FilesInUse::~FilesInUse() { files().reset(); }
 
 void note_input(const fs::path& file) {
-  if (!files() || std::ranges::find(files()->inputs, file) != files()->inputs.end()) return;
-  files()->inputs.push_back(file);
+  if (!files() || !files()->inputs.insert(file).second) return;
   for (const Output& output : files()->outputs) {
     if (!output.written && are_one(output.file, file)) refuse(output);
   }

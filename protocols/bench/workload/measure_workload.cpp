@@ -46,7 +46,9 @@ std::vector<const Algorithm*> candidates(const WorkloadPlan& plan, const Shape& 
                          std::ranges::any_of(plan.workload->algorithms, &Algorithm::together);
   std::vector<const Algorithm*> all;
   for (const Algorithm& algorithm : plan.workload->algorithms) {
-    if (algorithm.together == by_itself && algorithm.refuses(shape).empty()) all.push_back(&algorithm);
+    // Who asks for all of them gets those of messages, too.
+    const bool wanted = algorithm.together ? by_itself : !by_itself || !plan.algorithms.empty();
+    if (wanted && algorithm.refuses(shape).empty()) all.push_back(&algorithm);
   }
   if (all.empty()) {
     throw UsageError(fmt::format("{}: {}", plan.workload->name, plan.workload->algorithms.front().refuses(shape)));
@@ -90,6 +92,13 @@ void require_together(const WorkloadPlan& plan, const Algorithm& algorithm) {
   }
 }
 
+/// A graph is of launches, and of one for each run.
+void require_graph(const WorkloadPlan& plan, const Algorithm& algorithm) {
+  if (plan.graph == 1 || (algorithm.together && !plan.training)) return;
+  throw UsageError(fmt::format("--graph: {} ({}) is no one launch of a kernel; the algorithm 'kernel' of {} is",
+                               plan.workload->name, algorithm.name, "nccl"));
+}
+
 /// What is added up is on GPUs.
 void require_device(const WorkloadPlan& plan, const Algorithm& algorithm, const Schedule& schedule) {
   const auto adds = [](const workloads::Step& step) {
@@ -129,7 +138,8 @@ class WorkloadRun {
       next = last;
       WorkloadPoint point = measure_point(*candidate.algorithm, candidate.schedule, candidate.size);
       point.predicted_us = candidate.predicted_us;
-      point.why = candidate.algorithm->together ? way_of(candidate.schedule) : candidate.why;
+      point.why = candidate.why;
+      if (candidate.algorithm->together) tell_way(candidate.schedule, point);
       if (self_ != 0) continue;
       if (plan_.on_point) plan_.on_point(point);
       series.points.push_back(std::move(point));
@@ -333,10 +343,14 @@ class WorkloadRun {
 
   WorkloadPoint measure_point(const Algorithm& algorithm, const Schedule& schedule, Bytes size) {
     std::vector<double> mine;
+    Schedule several = schedule;
+    for (workloads::Step& step : several.steps) {
+      if (step.together) step.together->times = plan_.graph;
+    }
     run_rounds(
         plan_, *warm_up_, [&] { verify(schedule, algorithm.name, size); },
         [&](bool counts) {
-          const double us = timed(schedule, algorithm.name, size, counts);
+          const double us = timed(several, algorithm.name, size, counts) / plan_.graph;
           if (counts) mine.push_back(us);
         });
     const Times times = gather_times(mine, schedule.steps.size());
@@ -373,10 +387,13 @@ class WorkloadRun {
     return part;
   }
 
-  /// Of a collective that the protocol does by itself.
-  std::string way_of(const Schedule& schedule) {
+  /// Of a collective that the protocol does by itself: which way it takes, and what its rule expects of that.
+  void tell_way(const Schedule& schedule, WorkloadPoint& point) {
     const workloads::Together& together = *schedule.steps.front().together;
-    return connections_->together().path_taken(together.what, buffers_->view(together.data));
+    const View data = buffers_->view(together.data);
+    point.why = connections_->together().path_taken(together.what, data);
+    const std::optional<Seconds> predicted = connections_->together().predicted(together.what, data);
+    point.predicted_us = predicted ? predicted->microseconds() : 0;
   }
 
   /// On rank 0.
@@ -421,6 +438,7 @@ void require_schedules(const Rank& rank, const WorkloadPlan& plan) {
   }
   for (const Algorithm* algorithm : candidates(plan, shape)) {
     require_together(plan, *algorithm);
+    require_graph(plan, *algorithm);
     // Whom a rank has messages with, and whether it adds up, is the same at every size.
     const Schedule schedule = schedule_of(plan, *algorithm, shape, self, plan.sizes.front());
     require_pairs(rank, plan, schedule);

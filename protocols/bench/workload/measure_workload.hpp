@@ -97,6 +97,8 @@ struct WorkloadPlan {
   std::vector<Bytes> sizes{};
   /// shape_of() the job, where somebody has asked before; in a job of many ranks each would take as long.
   std::optional<workloads::Shape> shape{};
+  /// So many of a collective that a protocol does by itself follow each other in one graph; the time is that of one.
+  int graph = 1;
   int warmup = 1;
   int iterations = 1;
   bool verify = true;

@@ -28,7 +28,7 @@ nlohmann::json to_json(const WorkloadPoint& p, Provenance provenance) {
   add("steps", p.steps);
   add("fastest_us", p.fastest_us);
   add("slowest_rank", p.slowest_rank);
-  add("predicted_us", p.predicted_us);
+  if (p.predicted_us != 0) point["predicted_us"] = p.predicted_us;
   write_statistics(point, p.time_us);
   if (!p.why.empty()) point["why"] = p.why;
   if (p.training) {
@@ -83,7 +83,7 @@ WorkloadPoint read_point(Members members, Provenance provenance, WorkloadFile& f
       .time_us = read_statistics(members, provenance),
       .fastest_us = told("fastest_us") ? members.number("fastest_us") : 0,
       .slowest_rank = told("slowest_rank") ? static_cast<int>(members.count("slowest_rank", kMostInt)) : 0,
-      .predicted_us = told("predicted_us") ? members.number("predicted_us") : 0,
+      .predicted_us = members.has("predicted_us") ? members.number("predicted_us") : 0,
       .algorithm_MBps = members.number("algorithm_MBps"),
       .bus_MBps = members.number("bus_MBps"),
       .verified = members.flag("verified")};

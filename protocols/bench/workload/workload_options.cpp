@@ -46,6 +46,7 @@ bool has_default_sizes(const WorkloadOptions& options) {
 /// Refuses options for what a trace says itself.
 void require_no_choice(const WorkloadOptions& options) {
   if (!options.algorithm.empty()) throw UsageError("--algorithm: a trace says itself who sends what");
+  if (options.graph != 1) throw UsageError("--graph: a trace says itself who sends what");
   if (!has_default_sizes(options)) throw UsageError("-b, -e, -f: a trace has its own sizes");
 }
 
@@ -184,6 +185,11 @@ void add_round_options(CLI::App& app, WorkloadOptions& options) {
   add_count_option(app, "-x,--warmup", 0, kMost, "2; 1 where it is simulated",
                    "Iterations before them, at least; more while connections are set up",
                    [&options](int number) { options.sweep.warmup = number; });
+  constexpr int kMostInGraph = 1000;
+  add_count_option(
+      app, "--graph", 1, kMostInGraph, "1",
+      "So many of a collective by one kernel follow each other in a CUDA graph, and the time is that of one",
+      [&options](int number) { options.graph = number; });
   add_read_option(
       app, "--timeout", "TIME",
       fmt::format("{}; {} where it is simulated", format_seconds(kMeasuredTimeout), format_seconds(kSimulatedTimeout)),
@@ -214,14 +220,15 @@ void add_workload_options(CLI::App& app, WorkloadOptions& options) {
 }
 
 WorkloadPlan make_plan(const WorkloadOptions& options, const PlanDefaults& defaults) {
-  WorkloadPlan plan{.warmup = options.sweep.warmup.value_or(defaults.warmup),
+  WorkloadPlan plan{.graph = options.graph,
+                    .warmup = options.sweep.warmup.value_or(defaults.warmup),
                     .iterations = options.sweep.iterations.value_or(defaults.iterations),
                     .verify = !options.sweep.no_verify,
                     .timeout = options.timeout.value_or(defaults.timeout)};
   choose(plan, options);
   // A message may come after all that its job computes.
   if (plan.trace) plan.timeout += plan.trace->longest_path();
-  plan.ways.within = &find_protocol(options.protocol);
+  plan.ways.within = options.stand_in != nullptr ? options.stand_in : &find_protocol(options.protocol);
   plan.ways.settings_within = settings_of(*plan.ways.within, options.settings, plan.timeout);
   plan.ways.between = options.between.empty() ? plan.ways.within : &find_protocol(options.between);
   plan.ways.settings_between = options.between.empty()

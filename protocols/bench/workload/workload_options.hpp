@@ -35,6 +35,9 @@ struct WorkloadOptions {
   SettingsOptions settings_between{};          ///< of the protocol between nodes
   SettingsOptions settings_between_domains{};  ///< and of that between domains
   SweepOptions sweep{.begin = Bytes{8}, .end = Bytes{64U << 20U}, .factor = 8};
+  int graph = 1;
+  /// Instead of the protocol of that name, which has settings of its own; null: that one. It outlives the plan.
+  const Protocol* stand_in = nullptr;
   std::optional<Seconds> timeout{};  ///< empty: what make_plan() is told
   std::filesystem::path json{};
   std::filesystem::path csv{};

@@ -51,6 +51,9 @@ WorkloadSeries heading_of(const Rank& rank, const WorkloadPlan& plan) {
                             plan.ways.between_domains == nullptr ? "" : std::string(plan.ways.between_domains->name()),
                         .settings = settings_text(plan.ways.settings_within),
                         .ranks = rank.ranks()};
+  if (plan.graph > 1) {
+    series.settings += fmt::format("{}{} in a graph", series.settings.empty() ? "" : ", ", plan.graph);
+  }
   std::set<int> nodes;
   for (int r = 0; r < rank.ranks(); ++r) {
     series.places.push_back(to_string(rank.place(RankId{r})));

@@ -1,6 +1,7 @@
 // CudaRuntime's programs of thread blocks.
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <vector>
 
 #include "real/device/cuda/cuda_check.hpp"
@@ -8,10 +9,40 @@
 #include "real/device/cuda/program_kernel.hpp"
 
 namespace twinlink::real {
-Event CudaRuntime::launch(DeviceProgram program, Stream stream) {
-  const cudaStream_t queue = queue_of(stream);
-  const auto index = static_cast<std::size_t>(stream.index);
-  rest();
+namespace {
+
+/// What kernels find in device memory, one behind the other.
+class Lists {
+ public:
+  template <class T>
+  std::size_t add(const std::vector<T>& values) {
+    constexpr std::size_t kAlign = 16;
+    const std::size_t at = (bytes_.size() + kAlign - 1) / kAlign * kAlign;
+    bytes_.resize(at + values.size() * sizeof(T));
+    if (!values.empty()) std::memcpy(bytes_.data() + at, values.data(), values.size() * sizeof(T));
+    return at;
+  }
+  [[nodiscard]] const std::vector<std::byte>& bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+template <class T>
+const T* there(const void* lists, std::size_t at) {
+  return static_cast<const T*>(static_cast<const void*>(static_cast<const std::byte*>(lists) + at));
+}
+
+KernelCount count_at(const std::vector<std::uint64_t>& sent, const std::vector<std::uint64_t>& received,
+                     std::size_t channel) {
+  const bool counted = channel < sent.size() && channel < received.size();
+  return counted ? KernelCount{sent[channel], received[channel]} : KernelCount{};
+}
+
+}  // namespace
+
+/// The arguments but for what lies in lists.
+ProgramArguments CudaRuntime::arguments_of(const DeviceProgram& program) {
   const auto reached = [&](std::byte* memory) {
     return memory == nullptr ? nullptr : static_cast<char*>(static_cast<void*>(for_kernel(memory)));
   };
@@ -20,32 +51,170 @@ Event CudaRuntime::launch(DeviceProgram program, Stream stream) {
   arguments.input = program.program.bytes == 0 ? nullptr : reached(program.input);
   const bool is_exchange = program.program.operation == gpu::Operation::exchange;
   arguments.output = is_exchange && program.program.received == 0 ? nullptr : reached(program.output);
+  return arguments;
+}
+
+std::vector<KernelLink> CudaRuntime::links_of(const DeviceProgram& program) {
+  const auto reached = [&](std::byte* memory) {
+    return memory == nullptr ? nullptr : static_cast<char*>(static_cast<void*>(for_kernel(memory)));
+  };
   std::vector<KernelLink> links;
+  for (const DeviceLink& link : program.links) links.push_back({reached(link.mine), reached(link.theirs)});
+  return links;
+}
+
+namespace {
+
+std::vector<KernelCount> counts_of(const DeviceProgram& program) {
   std::vector<KernelCount> counts;
-  const auto channels = static_cast<std::size_t>(program.program.channels);
   for (const DeviceLink& link : program.links) {
-    links.push_back({reached(link.mine), reached(link.theirs)});
-    for (std::size_t channel = 0; channel < channels; ++channel) {
-      const bool counted = channel < link.sent.size() && channel < link.received.size();
-      counts.push_back(counted ? KernelCount{link.sent[channel], link.received[channel]} : KernelCount{});
+    for (std::size_t channel = 0; channel < static_cast<std::size_t>(program.program.channels); ++channel) {
+      counts.push_back(count_at(link.sent, link.received, channel));
     }
   }
-  if (links.size() <= kArgumentLinks && counts.size() <= kArgumentCounts) {
+  return counts;
+}
+
+std::vector<KernelCount> each_of(const DeviceProgram& program) {
+  std::vector<KernelCount> counts;
+  for (const DeviceLink& link : program.links) {
+    for (std::size_t channel = 0; channel < static_cast<std::size_t>(program.program.channels); ++channel) {
+      counts.push_back(count_at(link.sent_each, link.received_each, channel));
+    }
+  }
+  return counts;
+}
+
+}  // namespace
+
+Event CudaRuntime::launch(DeviceProgram program, Stream stream) {
+  if (program.times > 1) return launch_graph(program, stream);
+  const cudaStream_t queue = queue_of(stream);
+  const auto index = static_cast<std::size_t>(stream.index);
+  rest();
+  ProgramArguments arguments = arguments_of(program);
+  const std::vector<KernelLink> links = links_of(program);
+  const std::vector<KernelCount> counts = counts_of(program);
+  const bool fit = links.size() <= kArgumentLinks && counts.size() <= kArgumentCounts;
+  if (fit) {
     std::ranges::copy(links, arguments.links);
     std::ranges::copy(counts, arguments.counts);
-  } else {
-    const std::size_t size_of_links = links.size() * sizeof(KernelLink);
-    std::vector<std::byte> both(size_of_links + counts.size() * sizeof(KernelCount));
-    std::ranges::copy(std::as_bytes(std::span(links)), both.begin());
-    std::ranges::copy(std::as_bytes(std::span(counts)), both.begin() + static_cast<std::ptrdiff_t>(size_of_links));
-    const auto* const there = static_cast<const std::byte*>(upload_bytes(both, index));
-    arguments.more_links = static_cast<const KernelLink*>(static_cast<const void*>(there));
-    arguments.more_counts = static_cast<const KernelCount*>(static_cast<const void*>(there + size_of_links));
+  }
+  if (!fit || !program.stands.empty()) {
+    Lists lists;
+    const std::size_t links_at = lists.add(links);
+    const std::size_t counts_at = lists.add(counts);
+    const std::size_t stands_at = lists.add(program.stands);
+    const std::size_t orders_at = lists.add(program.orders);
+    const void* const uploaded = upload_bytes(lists.bytes(), index);
+    arguments.more_links = there<KernelLink>(uploaded, links_at);
+    arguments.more_counts = there<KernelCount>(uploaded, counts_at);
+    if (!program.stands.empty()) arguments.stands = there<gpu::Stand>(uploaded, stands_at);
+    if (!program.orders.empty()) arguments.orders = there<std::int32_t>(uploaded, orders_at);
   }
   arguments.given_up = &given_up_.there()[index].word;
   arguments.number = ++programs_[index];
   check_cuda(launch_program_kernel(arguments, queue), "program of thread blocks");
   return mark(stream);
+}
+
+/// A graph of copies of the counts and then of kernels is made once for a program and its memory, and launched with the
+/// counts of the moment.
+Event CudaRuntime::launch_graph(const DeviceProgram& program, Stream stream) {
+  const cudaStream_t queue = queue_of(stream);
+  const auto index = static_cast<std::size_t>(stream.index);
+  rest();
+  const std::vector<KernelCount> counts = counts_of(program);
+  Lists key;
+  key.add(std::vector{arguments_of(program)});
+  key.add(links_of(program));
+  key.add(each_of(program));
+  key.add(program.stands);
+  key.add(program.orders);
+  key.add(std::vector{static_cast<std::uint64_t>(program.times), static_cast<std::uint64_t>(index),
+                      std::atomic_ref(given_up_.here()[index].word).load()});
+  auto found = std::ranges::find(graphs_, key.bytes(), &ProgramGraph::key);
+  if (found == graphs_.end()) {
+    graphs_.push_back(make_graph(program, queue, index));
+    found = graphs_.end() - 1;
+    found->key = key.bytes();
+  }
+  // Whoever launches it again has waited for its end.
+  std::memcpy(found->counts, counts.data(), counts.size() * sizeof(KernelCount));
+  check_cuda(cudaGraphLaunch(found->exec, queue), "cudaGraphLaunch");
+  return mark(stream);
+}
+
+CudaRuntime::ProgramGraph CudaRuntime::make_graph(const DeviceProgram& program, cudaStream_t queue, std::size_t index) {
+  ProgramGraph graph;
+  Lists lists;
+  const std::vector<KernelCount> counts = counts_of(program);
+  const std::size_t counts_at = lists.add(counts);
+  const std::size_t links_at = lists.add(links_of(program));
+  const std::size_t each_at = lists.add(each_of(program));
+  const std::size_t stands_at = lists.add(program.stands);
+  const std::size_t orders_at = lists.add(program.orders);
+  check_cuda(cudaMalloc(&graph.lists, lists.bytes().size()), "cudaMalloc");
+  check_cuda(cudaMallocHost(&graph.counts, std::max<std::size_t>(counts.size() * sizeof(KernelCount), 1)),
+             "cudaMallocHost");
+  copy_now(static_cast<std::byte*>(graph.lists), lists.bytes().data(), Bytes{lists.bytes().size()});
+  ProgramArguments arguments = arguments_of(program);
+  arguments.more_links = there<KernelLink>(graph.lists, links_at);
+  arguments.more_counts = there<KernelCount>(graph.lists, counts_at);
+  arguments.each = there<KernelCount>(graph.lists, each_at);
+  if (!program.stands.empty()) arguments.stands = there<gpu::Stand>(graph.lists, stands_at);
+  if (!program.orders.empty()) arguments.orders = there<std::int32_t>(graph.lists, orders_at);
+  arguments.given_up = &given_up_.there()[index].word;
+  arguments.number = ++programs_[index];
+  check_cuda(cudaStreamBeginCapture(queue, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  check_cuda(cudaMemcpyAsync(static_cast<std::byte*>(graph.lists) + counts_at, graph.counts,
+                             counts.size() * sizeof(KernelCount), cudaMemcpyHostToDevice, queue),
+             "cudaMemcpyAsync");
+  for (int run = 0; run < program.times; ++run) {
+    arguments.runs_before = static_cast<std::uint64_t>(run);
+    check_cuda(launch_program_kernel(arguments, queue), "program of thread blocks");
+  }
+  end_capture(graph, queue);
+  return graph;
+}
+
+Event CudaRuntime::enqueue(Stream stream, int times, std::string_view key, const Enqueue& calls) {
+  const cudaStream_t queue = queue_of(stream);
+  rest();
+  if (times == 1) {
+    calls(queue);
+    return mark(stream);
+  }
+  Lists whole;
+  whole.add(std::vector<char>(key.begin(), key.end()));
+  whole.add(std::vector{times, stream.index});
+  auto found = std::ranges::find(graphs_, whole.bytes(), &ProgramGraph::key);
+  if (found == graphs_.end()) {
+    ProgramGraph graph{.key = whole.bytes()};
+    check_cuda(cudaStreamBeginCapture(queue, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    for (int run = 0; run < times; ++run) calls(queue);
+    end_capture(graph, queue);
+    graphs_.push_back(graph);
+    found = graphs_.end() - 1;
+  }
+  check_cuda(cudaGraphLaunch(found->exec, queue), "cudaGraphLaunch");
+  return mark(stream);
+}
+
+void CudaRuntime::end_capture(ProgramGraph& graph, cudaStream_t queue) {
+  cudaGraph_t captured = nullptr;
+  check_cuda(cudaStreamEndCapture(queue, &captured), "cudaStreamEndCapture");
+  check_cuda(cudaGraphInstantiateWithFlags(&graph.exec, captured, 0), "cudaGraphInstantiateWithFlags");
+  check_cuda(cudaGraphDestroy(captured), "cudaGraphDestroy");
+}
+
+void CudaRuntime::free_graphs() {
+  for (const ProgramGraph& graph : graphs_) {
+    cudaGraphExecDestroy(graph.exec);
+    cudaFree(graph.lists);
+    cudaFreeHost(graph.counts);
+  }
+  graphs_.clear();
 }
 
 /// Blocks that wait look for it now and then.

@@ -21,6 +21,8 @@
 namespace twinlink::real {
 
 struct Extent;
+struct KernelLink;
+struct ProgramArguments;
 
 class CudaRuntime final : public DeviceRuntime {
  public:
@@ -49,6 +51,8 @@ class CudaRuntime final : public DeviceRuntime {
   Event compute(Seconds duration, Stream stream) override;
   [[nodiscard]] Answer runs_programs() const override { return Answer::granted(); }
   Event launch(DeviceProgram program, Stream stream) override;
+  [[nodiscard]] Answer runs_libraries() const override { return Answer::granted(); }
+  Event enqueue(Stream stream, int times, std::string_view key, const Enqueue& calls) override;
   void give_up_programs(Stream stream) override;
   bool ended(Event event) override;
   void forget(Event event) override;
@@ -84,6 +88,20 @@ class CudaRuntime final : public DeviceRuntime {
   /// Into device memory that is the stream's, behind what it does before.
   const void* upload_bytes(std::span<const std::byte> bytes, std::size_t stream);
 
+  /// A program that runs several times as one graph.
+  struct ProgramGraph {
+    std::vector<std::byte> key{};  ///< what it was made of
+    cudaGraphExec_t exec = nullptr;
+    void* lists = nullptr;   ///< device memory
+    void* counts = nullptr;  ///< page-locked host memory, which it copies first
+  };
+  ProgramArguments arguments_of(const DeviceProgram& program);
+  std::vector<KernelLink> links_of(const DeviceProgram& program);
+  Event launch_graph(const DeviceProgram& program, Stream stream);
+  ProgramGraph make_graph(const DeviceProgram& program, cudaStream_t queue, std::size_t index);
+  static void end_capture(ProgramGraph& graph, cudaStream_t queue);
+  void free_graphs();
+
   /// CUDA's queue for the stream, behind what the resident kernel has still to do for it.
   cudaStream_t queue_of(Stream stream);
   /// By the resident kernel; a flag of null raises nothing.
@@ -112,6 +130,7 @@ class CudaRuntime final : public DeviceRuntime {
   /// By stream: the last program that is given up, and how many were started.
   MappedArray<Raised> given_up_;
   std::array<std::uint64_t, kStreams> programs_{};
+  std::vector<ProgramGraph> graphs_;
   KernelCounts counts_;
   std::array<std::size_t, kStreams> marked_{};  ///< by stream: events that nobody has found ended
   struct Mark {

@@ -61,6 +61,17 @@ class CudaBlock {
 
   __device__ std::int32_t channel() const { return static_cast<std::int32_t>(blockIdx.x) % p_.channels; }
   __device__ std::int32_t role() const { return static_cast<std::int32_t>(blockIdx.x) / p_.channels; }
+  __device__ gpu::Stand stand() const {
+    if (a_.stands != nullptr) return a_.stands[channel()];
+    gpu::Stand usual;
+    usual.place = p_.rank;
+    usual.before = gpu::kBefore;
+    usual.behind = gpu::kBehind;
+    return usual;
+  }
+  __device__ std::int32_t rank_at(std::int32_t place) const {
+    return a_.orders == nullptr ? place : a_.orders[channel() * p_.ranks + place];
+  }
   __device__ std::uint64_t sent(std::int32_t link) const { return count(link).sent; }
   __device__ std::uint64_t received(std::int32_t link) const { return count(link).received; }
 
@@ -89,7 +100,8 @@ class CudaBlock {
     __threadfence_system();
   }
 
-  __device__ bool move(const gpu::Move& move) {
+  /// Once in the code: every primitive of every algorithm calls it, and a call is nothing beside a slot.
+  __device__ __noinline__ bool move(const gpu::Move& move) {
     switch (p_.format) {
       case LineFormat::simple:
         return move_simple(move);
@@ -107,7 +119,12 @@ class CudaBlock {
   }
   __device__ KernelCount count(std::int32_t number) const {
     const std::int32_t index = number * p_.channels + channel();
-    return a_.more_counts != nullptr ? a_.more_counts[index] : a_.counts[index];
+    KernelCount before = a_.more_counts != nullptr ? a_.more_counts[index] : a_.counts[index];
+    if (a_.each != nullptr) {
+      before.sent += a_.runs_before * a_.each[index].sent;
+      before.received += a_.runs_before * a_.each[index].received;
+    }
+    return before;
   }
   __device__ std::uint64_t fifo_at() const { return gpu::number(channel()) * gpu::fifo_room(p_); }
   __device__ char* mine(std::int32_t number) const { return link(number).mine + fifo_at(); }
@@ -195,30 +212,60 @@ class CudaBlock {
     return true;
   }
 
-  /// A thread a line: 8 B of data, each half with its flag in 8 B that are seen whole.
+  static constexpr unsigned kLinesInFlight = 4;
+  static constexpr std::uint64_t kLow = 0xFFFFFFFFU;
+
+  /// A thread a line: 8 B of data, each half with its flag in 8 B that are seen whole. Several lines are under way, for
+  /// a load takes long, and each is asked for again until it is there.
   __device__ bool move_ll(const gpu::Move& move) const {
+    const std::uint64_t lines = gpu::turns(move.bytes, gpu::kLlData);
+    const std::uint64_t together = std::uint64_t{kLinesInFlight} * blockDim.x;
+    std::uint64_t line = threadIdx.x;
+    for (; line + together - blockDim.x < lines; line += together) {
+      if (!move_ll_lines<kLinesInFlight>(move, line)) return false;
+    }
+    for (; line < lines; line += blockDim.x) {
+      if (!move_ll_lines<1>(move, line)) return false;
+    }
+    return true;
+  }
+
+  /// `Count` of them, as many apart as the block has threads.
+  template <unsigned Count>
+  __device__ bool move_ll_lines(const gpu::Move& move, std::uint64_t first) const {
     const Places p = places_of(move);
     const std::uint64_t expected = flag_of(move.from_step);
     const std::uint64_t flag = flag_of(move.into_step);
-    constexpr std::uint64_t kLow = 0xFFFFFFFFU;
-    for (std::uint64_t line = threadIdx.x; line * gpu::kLlData < move.bytes; line += blockDim.x) {
-      const std::uint64_t at = line * gpu::kLlData;
-      const std::uint64_t left = move.bytes - at;
-      std::uint64_t value = 0;
-      if (p.from != nullptr) {
+    const auto line_of = [&](unsigned k) { return first + std::uint64_t{k} * blockDim.x; };
+    const auto left_at = [&](unsigned k) { return move.bytes - line_of(k) * gpu::kLlData; };
+    std::uint64_t value[Count];
+    if (p.in != nullptr) {
+#pragma unroll
+      for (unsigned k = 0; k < Count; ++k) value[k] = own_word(p.in + line_of(k) * gpu::kLlData, left_at(k));
+    } else {
+#pragma unroll
+      for (unsigned k = 0; k < Count; ++k) value[k] = 0;
+    }
+    if (p.from != nullptr) {
+      Pair held[Count];
+#pragma unroll
+      for (unsigned k = 0; k < Count; ++k) held[k] = load_pair(p.from + line_of(k) * gpu::kLlLine);
+#pragma unroll
+      for (unsigned k = 0; k < Count; ++k) {
         unsigned looks = 0;
-        Pair held = load_pair(p.from + line * gpu::kLlLine);
-        while ((held.low & ~kLow) != expected || (held.high & ~kLow) != expected) {
+        while ((held[k].low & ~kLow) != expected || (held[k].high & ~kLow) != expected) {
           if (asks_in_vain(looks)) return false;
-          held = load_pair(p.from + line * gpu::kLlLine);
+          held[k] = load_pair(p.from + line_of(k) * gpu::kLlLine);
         }
-        value = (held.low & kLow) | held.high << 32;
+        value[k] += (held[k].low & kLow) | held[k].high << 32;
       }
-      if (p.in != nullptr) value += own_word(p.in + at, left);
-      if (p.out != nullptr) set_own_word(p.out + at, value, left);
+    }
+#pragma unroll
+    for (unsigned k = 0; k < Count; ++k) {
       if (p.into != nullptr) {
-        store_pair(p.into + line * gpu::kLlLine, Pair{(value & kLow) | flag, value >> 32 | flag});
+        store_pair(p.into + line_of(k) * gpu::kLlLine, Pair{(value[k] & kLow) | flag, value[k] >> 32 | flag});
       }
+      if (p.out != nullptr) set_own_word(p.out + line_of(k) * gpu::kLlData, value[k], left_at(k));
     }
     return true;
   }

@@ -22,7 +22,7 @@ struct KernelCount {
 
 /// What fits into the arguments of a kernel, of which there are 4 KiB.
 constexpr std::size_t kArgumentLinks = 3;
-constexpr std::size_t kArgumentCounts = 144;
+constexpr std::size_t kArgumentCounts = 140;
 
 struct ProgramArguments {
   gpu::Program program{};
@@ -33,6 +33,10 @@ struct ProgramArguments {
   std::uint64_t number = 0;
   const KernelLink* more_links = nullptr;    ///< device memory, instead of those below; null: there are no more
   const KernelCount* more_counts = nullptr;  ///< likewise
+  const KernelCount* each = nullptr;         ///< what a run passes, of one that has others before it in its graph
+  std::uint64_t runs_before = 0;
+  const gpu::Stand* stands = nullptr;    ///< by channel, device memory; null: the usual place in one ring
+  const std::int32_t* orders = nullptr;  ///< as gpu::Work has them, where `stands` is
   // Kernels index plain arrays.
   KernelLink links[kArgumentLinks]{};     // NOLINT(modernize-avoid-c-arrays)
   KernelCount counts[kArgumentCounts]{};  // NOLINT(modernize-avoid-c-arrays): by link, and there by channel

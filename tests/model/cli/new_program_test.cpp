@@ -49,6 +49,26 @@ TEST(NewProgram, SaysWhichPartsThereAre) {
   EXPECT_FALSE(std::filesystem::exists(file));
 }
 
+TEST(NewProgram, AMachineMayHaveOneAdapter) {
+  const std::string file = fresh("new-one-adapter");
+  EXPECT_THAT(make("--gpu a100-sxm --cpu 2-rome --nic cx6 --gpus 4 --adapters 1", file),
+              HasSubstr("2 node(s) with 4 GPU(s)"));
+  EXPECT_THAT(run("explain --platform '" + file + "' --from 0/3 --to 1/0 -p gpudirect-v3 -s 4K").text,
+              HasSubstr("gpu3 -> socket1 -> socket0 -> hca0 => hca0 -> socket0 -> gpu0"));
+  EXPECT_THAT(make("--gpu a100-sxm --nic cx6 --adapters 3", fresh("new-odd")), HasSubstr("cannot share them evenly"));
+  EXPECT_THAT(make("--gpu a100-sxm --adapters 1", fresh("new-odd")), HasSubstr("--adapters needs --nic"));
+}
+
+/// A link to a folder elsewhere: '..' leads out of that one.
+TEST(NewProgram, IncludesArePathsFromTheFolderThatALinkLeadsTo) {
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "twinlink-new-links";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder / "deep/er");
+  std::filesystem::create_directory_symlink(folder / "deep/er", folder / "link");
+  EXPECT_THAT(make("--gpu l40s --cpu 2-genoa --gpus 4", (folder / "link/node.yaml").string()), HasSubstr("1 node(s)"));
+  EXPECT_EQ(run("check '" + (folder / "deep/er/node.yaml").string() + "'").code, 0);
+}
+
 TEST(NewProgram, OverwritesNothing) {
   EXPECT_THAT(make("--gpu h100", "platforms/keeneland-kids.yaml"), HasSubstr("is there already"));
   EXPECT_EQ(run("check platforms/keeneland-kids.yaml").code, 0);

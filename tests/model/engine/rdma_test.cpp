@@ -71,6 +71,30 @@ TEST(ClosedFormV3, FarFromTheAdapterAtOneEnd) {
   expect_near(timed.warm, kOverhead + kRdmaExtra * 2 + kSocketHop * 2 + 1_MiB / kFarRead);
 }
 
+/// Three direct messages of 1 MiB at once, whose buffers are registered already.
+Seconds window_of_three(int depth) {
+  Seconds took{};
+  simulate(sample_platform_with_rdma(), std::vector{kNear, kOtherNear}, [&](Rank& rank) {
+    Settings settings = direct();
+    settings.depth = depth;
+    const auto channel = find_protocol("gpudirect-v3").connect(rank, RankId{1 - rank.id().value}, settings);
+    std::vector<View> window;
+    for (int i = 0; i < 3; ++i) window.emplace_back(rank.allocate(Memory::device, 1_MiB));
+    for (const bool warm : {false, true}) {
+      const Seconds start = rank.now();
+      const bool sends = rank.id().value == 0;
+      EXPECT_TRUE((sends ? channel->exchange(window, {}) : channel->exchange({}, window)).ok());
+      if (warm && !sends) took = rank.now() - start;
+    }
+  });
+  return took;
+}
+
+/// A depth counts the buffers of a pipeline, which direct messages do not have: all are posted before the first ends.
+TEST(ClosedFormV3, DirectMessagesOfAWindowDoNotWaitForEachOther) {
+  expect_near(window_of_three(1), kOverhead + kRdmaExtra * 2 + 3_MiB / kNearRead);
+}
+
 /// When an eager message has been taken into device memory beside the adapter, whose receive comes at `posted`.
 Seconds taken_in(Seconds posted, const Platform& platform = sample_platform_with_rdma()) {
   Seconds taken{};

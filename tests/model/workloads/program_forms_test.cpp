@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -204,6 +205,38 @@ TEST(ProgramForms, MessagesBothWaysPassEachOther) {
 TEST(ProgramForms, WithoutPeerAccessBlocksMeetInHostMemory) {
   expect_near(time_of_message({kLoneGpu, kFirstPeer}, settings_of("ll", 1), 8_B),
               kOverhead + kLl + kBus + kBus * 2 + 16_B / kBlockRate);
+}
+
+/// Between nodes a line is stored into host memory, the CPU sends the slot, and the receiver's block fetches it there.
+/// What the sending takes, messages of as many bytes from page-locked memory say, whose receiver waits.
+TEST(ProgramForms, BetweenNodesTheCpuCarriesASlotOfLines) {
+  constexpr Bytes kLine = 16_B;
+  constexpr Seconds kLater{2.0};
+  std::array<Seconds, 2> began{};
+  std::array<Seconds, 2> arrived{};
+  const std::array<Place, 2> places{{{0, 1, {}}, {1, 1, {}}}};
+  simulate(machine(), places, [&](MeasuredRank& rank) {
+    const bool sends = rank.id().value == 0;
+    const RankId peer{1 - rank.id().value};
+    const View line(rank.allocate(Memory::shared_pinned, kLine));
+    const Op received = sends ? Op{} : rank.receive(peer, Tag{200}, line);
+    begin_together(rank);
+    if (sends) began[0] = rank.now();
+    finish(rank, sends ? rank.send(peer, Tag{200}, line) : received, kLong);
+    if (!sends) arrived[0] = rank.now();
+
+    const View data(rank.allocate(Memory::device, 8_B));
+    const auto channel = find_protocol("nccl").connect(rank, peer, settings_of("ll", 1));
+    const auto move = [&] { return sends ? channel->send(data) : channel->receive(data); };
+    EXPECT_TRUE(move().ok());
+    finish(rank, rank.compute(kLater - rank.now(), kOnHost), kLong);
+    if (sends) began[1] = rank.now();
+    EXPECT_TRUE(move().ok());
+    if (!sends) arrived[1] = rank.now();
+  });
+  const Seconds stored = kLl + kBus + kLine / kBlockRate;
+  const Seconds fetched = kBus * 2 + kLine / kBlockRate;
+  expect_near(arrived[1] - began[1], kOverhead + stored + (arrived[0] - began[0]) + fetched);
 }
 
 TEST(ProgramForms, AGpuTypeWithoutBlocksRunsNoPrograms) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -202,6 +203,19 @@ TEST(NodePlatform, PeerAccessNeedNotBeTransitive) {
   NodeDescription node = sample_node();
   refuse(node, 1, 2, "not supported");  // 0 reaches both
   EXPECT_EQ(peers(read_back(sketch(node, "title"))), "01 02");
+}
+
+TEST(NodePlatform, EveryPairThatIsRefusedCounts) {
+  for (const auto& [a, b, left] : {std::tuple{0, 1, "02 12"}, {0, 2, "01 12"}, {1, 2, "01 02"}}) {
+    for (const bool forward : {true, false}) {  // the driver may say so of one direction alone
+      NodeDescription node = sample_node();
+      const auto from = static_cast<std::size_t>(forward ? a : b);
+      const auto to = static_cast<std::size_t>(forward ? b : a);
+      if (node.peer_access.empty()) node.peer_access.assign(3, std::vector<std::string>(3));
+      node.peer_access[from][to] = "not supported";
+      EXPECT_EQ(peers(read_back(sketch(node, "title"))), left) << from << " to " << to;
+    }
+  }
 }
 
 TEST(NodePlatform, WhatNobodyTellsIsAssumedAndSaid) {

@@ -1,5 +1,6 @@
 // Trees count ports: properties over shapes, radices, adapters of a node, levels and routings, by the bytes that each
 // link carries when all adapters send at once.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +17,7 @@
 namespace twinlink::model {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr Rate kAdapter{25e9};
 
@@ -153,6 +154,37 @@ TEST(FabricPorts, EveryWayGoesUpToASwitchAndDownFromIt) {
         EXPECT_EQ(end(name(0)), end(name(way.hops.size() - 1))) << "the same second-level switch of either pod";
         if (way.hops.size() < 4) continue;
         EXPECT_EQ(end(name(1)), end(name(2))) << "one core";
+      }
+    }
+  }
+}
+
+/// In each dimension the shorter way round, link by link: each hop begins where the last one has ended.
+TEST(Torus, EveryHopBeginsWhereTheLastOneEnded) {
+  for (const std::vector<int>& size : {std::vector{7}, {5, 4}, {4, 5}, {3, 1, 6}, {2, 2, 2, 2}}) {
+    Fabric fabric{.link = {.value = kAdapter}, .shape = FabricShape::torus};
+    fabric.size = size;
+    const int nodes = static_cast<int>(fabric.nodes().value());
+    for (int from = 0; from < nodes; ++from) {
+      for (int to = 0; to < nodes; ++to) {
+        if (from == to) continue;
+        const FabricWay way = fabric_way(fabric, {from, 0, 1}, {to, 0, 1});
+        int here = from;
+        std::size_t hop = 0;
+        for (int d = 0, stride = 1; d < static_cast<int>(size.size()); stride *= size[static_cast<std::size_t>(d++)]) {
+          const int length = size[static_cast<std::size_t>(d)];
+          const auto at = [&] { return here / stride % length; };
+          const int ahead = (to / stride % length - at() + length) % length;
+          const bool forward = 2 * ahead <= length;
+          for (int left = forward ? ahead : length - ahead; left > 0; --left, ++hop) {
+            ASSERT_LT(hop, way.hops.size()) << from << " to " << to;
+            EXPECT_EQ(fabric_link_name(way.hops[hop].link),
+                      fmt::format("torus {} {} in dimension {}", here, forward ? "forward" : "backward", d));
+            here += ((at() + (forward ? 1 : length - 1)) % length - at()) * stride;
+          }
+        }
+        EXPECT_EQ(here, to);
+        EXPECT_EQ(way.hops.size(), hop) << from << " to " << to;
       }
     }
   }

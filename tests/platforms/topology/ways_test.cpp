@@ -97,5 +97,44 @@ TEST(ForcedWays, SayWhatIsWrongWithThem) {
   EXPECT_EQ(wrong("memory0", {"hub0", "memory0", "detour"}), "'memory0' is its end");
 }
 
+/// Follows a route link by link; empty: some link does not begin where the last one has ended.
+std::string followed(const Node& node, std::string here, const Route& route) {
+  for (const Hop& hop : route) {
+    const Link& link = node.links[hop.link];
+    if (here != (hop.forward ? link.from : link.to)) return "";
+    here = hop.forward ? link.to : link.from;
+  }
+  return here;
+}
+
+TEST(OtherWays, GoOnBehindTheForkLinkByLink) {
+  Node node;
+  node.memories = {{.name = "memory"}};
+  node.gpus = {{.name = "gpu"}};
+  node.hubs = {{.name = "a"}, {.name = "left"}, {.name = "right"}, {.name = "b"}, {.name = "c"}};
+  for (const auto& [from, to] : {std::pair{"gpu", "a"},
+                                 {"a", "left"},
+                                 {"right", "a"},
+                                 {"left", "b"},
+                                 {"right", "b"},
+                                 {"c", "b"},
+                                 {"c", "memory"}}) {
+    node.links.push_back({.name = std::string(from) + "-" + to,
+                          .from = from,
+                          .to = to,
+                          .forward = {.value = Rate{1e9}},
+                          .backward = {.value = Rate{1e9}}});
+  }
+  const Ways ways(node);
+  for (const auto& [from, to] : {std::pair{"gpu", "memory"}, {"memory", "gpu"}}) {
+    const Way* const way = ways.find(from, to, Traffic::host);
+    ASSERT_NE(way, nullptr);
+    ASSERT_TRUE(way->other);
+    EXPECT_EQ(followed(node, from, way->route), to);
+    EXPECT_EQ(followed(node, from, *way->other), to);
+    EXPECT_EQ(way->other->size(), way->route.size());
+  }
+}
+
 }  // namespace
 }  // namespace twinlink::model

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <vector>
 
@@ -59,6 +60,7 @@ TEST_F(HostRuntimeTest, AFlagIsRaisedBehindTheLastByte) {
   std::byte* from = filled(Payload{1});
   std::byte* to = filled(Payload{2});
   std::uint64_t word = 0;
+  runtime.pin(static_cast<std::byte*>(static_cast<void*>(&word)), Bytes{sizeof word});
   const Event put = runtime.copy_and_raise(to, from, kSize, {.word = &word, .value = 7}, Stream{0}, Engine::dma);
   int turns = 0;
   for (; word == 0 && turns < 1000; ++turns) runtime.progress();
@@ -66,6 +68,25 @@ TEST_F(HostRuntimeTest, AFlagIsRaisedBehindTheLastByte) {
   EXPECT_EQ(word, 7U);
   EXPECT_TRUE(holds(to, Payload{1}));
   EXPECT_TRUE(runtime.ended(put));
+}
+
+/// As a GPU sees no other host memory.
+TEST_F(HostRuntimeTest, AFlagOutsideOfWhatIsPageLockedIsRefused) {
+  std::byte* const memory = filled(Payload{1});
+  std::array<std::uint64_t, 6> words{};
+  const auto at = [&](std::size_t i) { return static_cast<std::byte*>(static_cast<void*>(&words.at(i))); };
+  const auto raise = [&](std::size_t i) {
+    finish(runtime.copy_and_raise(memory, memory, 8_B, {.word = &words.at(i), .value = 7}, Stream{0}, Engine::dma));
+  };
+  EXPECT_THROW(raise(2), EnvironmentError);
+  runtime.pin(at(1), Bytes{2 * sizeof(std::uint64_t)});
+  runtime.pin(at(4), Bytes{sizeof(std::uint64_t)});
+  for (const std::size_t i : {1, 2, 4}) EXPECT_NO_THROW(raise(i)) << i;
+  for (const std::size_t i : {0, 3, 5}) EXPECT_THROW(raise(i), EnvironmentError) << i;
+  EXPECT_EQ(words, (std::array<std::uint64_t, 6>{0, 7, 7, 0, 7, 0}));
+  runtime.unpin(at(1));
+  EXPECT_THROW(raise(2), EnvironmentError);
+  EXPECT_NO_THROW(raise(4));
 }
 
 TEST_F(HostRuntimeTest, StreamsShareTheEngine) {

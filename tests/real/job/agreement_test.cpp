@@ -1,6 +1,9 @@
 #include "real/job/agreement.hpp"
 
 #include <gtest/gtest.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
 
 namespace twinlink::real {
 namespace {
@@ -23,6 +26,27 @@ TEST(Agreement, NamesTheFirstSettingThatDiffersWithItsValuesAndRanks) {
 TEST(Agreement, NamesASettingThatRankZeroDoesNotKnow) {
   EXPECT_EQ(of({text({{"--chunk", "8M"}}), text({{"--chunk", "8M"}, {"--new", "yes"}})}),
             "the ranks must be started alike: --new is not given on rank 0 and yes on rank 1");
+}
+
+/// What a rank that was started with `arguments` tells the others.
+std::string told(std::vector<std::string> arguments) {
+  CLI::App command("a command", "run");
+  std::string value;
+  for (const char* name : {"--timeline", "--trace", "--json", "--chunk"}) command.add_option(name, value);
+  std::ranges::reverse(arguments);
+  command.parse(arguments);
+  return text(settings_of(command, "1.0"));
+}
+
+TEST(Agreement, FilesThatRankZeroWritesMayDifferButNotWhetherAllTakePart) {
+  for (const std::string name : {"--timeline", "--trace"}) {
+    EXPECT_EQ(of({told({name, "a.json"}), told({name, "b.json"})}), "") << name;
+    EXPECT_NE(of({told({name, "a.json"}), told({})}), "") << name;
+    EXPECT_NE(of({told({}), told({name, "a.json"})}), "") << name;
+  }
+  EXPECT_EQ(of({told({"--json", "a.json"}), told({})}), "");
+  EXPECT_EQ(of({told({"--chunk", "1"}), told({"--chunk", "1"})}), "");
+  EXPECT_NE(of({told({"--chunk", "1"}), told({"--chunk", "2"})}), "");
 }
 
 TEST(Agreement, IsNotWhereCommandsDiffer) {

@@ -182,7 +182,7 @@ TEST_F(PacedRuntimeTest, CopiesThatTheHostMovesTooLateAreCounted) {
   const auto down = [&](Bytes size, int stream) { runtime.copy(device, pinned, size, Stream{stream}, Engine::dma); };
   down(kSize, 0);
   down(4_KiB, 1);
-  runtime.copy_on_host(host_memory(Memory::pageable), pinned, kSize, Stream{2});
+  runtime.copy_on_host(host_memory(Memory::pageable), pinned, kSize, Stream{2}, Engine::dma);
   move_all();
   down(kSize, 0);
   const auto on_host = Pair("host-to-host", ElementsAre(Pair(kSize, FieldsAre(1, 0))));
@@ -213,7 +213,7 @@ TEST_F(PacedRuntimeTest, ACopyBetweenHostBuffersTakesItsTurnInTheStream) {
   write_pattern({device, kSize.count()}, Payload{3}, 0);
   const Seconds start = clock.now();
   const Event event = runtime.copy(pinned, device, kSize, Stream{0}, Engine::dma);
-  runtime.copy_on_host(pageable, pinned, kSize, Stream{0});
+  runtime.copy_on_host(pageable, pinned, kSize, Stream{0}, Engine::dma);
   expect_took(start, kHost + kLatency + kSize / kUp + kSize / Rate{8e9});
   EXPECT_TRUE(runtime.ended(event));
   EXPECT_FALSE(find_difference({pageable, kSize.count()}, Payload{3}, 0));

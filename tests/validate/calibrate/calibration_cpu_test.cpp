@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "platforms/reader/platform_reader.hpp"
 #include "platforms/reader/platform_writer.hpp"
 #include "protocols/bench/probe/probe.hpp"
 #include "tests/validate/calibrate/synthetic_probes.hpp"
@@ -235,6 +236,25 @@ TEST(CalibrationOfCpus, CpusThatSlowEachOtherDownAreNoted) {
   EXPECT_THAT(calibration.notes, Contains(HasSubstr("same-node both-ways: at 64M each gets 60 %")));
   EXPECT_THAT(calibration.notes, Not(Contains(HasSubstr("device-to-pageable"))));
   EXPECT_THAT(calibration.unused, Contains(Field(&UnusedProbe::probe, "copy host-to-host of 2 GPUs")));
+}
+
+/// What is measured on a host is measured on its own CPUs: the base's speed is in its numbers then.
+TEST(CalibrationOfCpus, TakesTheBasesSpeedIntoItsNumbers) {
+  const auto base = test::kPlatforms / "summit-node.yaml";
+  const model::Platform before = model::read_platform(base);
+  const double speed = before.node.memories.front().speed.value().value.of_one;
+  ASSERT_LT(speed, 1);
+  const model::Platform platform = platform_of(whole_machine().calibrate(base, true));
+  for (const model::HostMemory& memory : platform.node.memories) EXPECT_EQ(memory.speed.value().value.of_one, 1);
+  const model::CopyKind measured = model::CopyKind::pinned_to_device;
+  const auto& copies = platform.gpu_types.front().copies;
+  EXPECT_NEAR(copies.at(measured).overhead.value.microseconds(), kHost, 1e-3);
+  // Another kind was not measured: it takes what it took in the base's simulations.
+  const model::CopyKind other = model::CopyKind::peer;
+  const Seconds then = before.gpu_types.front().copies.at(other).overhead.value / speed;
+  EXPECT_NEAR(copies.at(other).overhead.value.microseconds(), then.microseconds(), 1e-2);
+  EXPECT_NEAR(platform.runtime.ipc_open.value.microseconds(), (before.runtime.ipc_open.value / speed).microseconds(),
+              1);
 }
 
 }  // namespace

@@ -163,6 +163,10 @@ TEST(ImportOsu, UnknownTestsAndUnitsAreRefused) {
   EXPECT_THAT(refusal_of_osu("# OSU MPI Bandwidth Test v7.3\n# Size Bandwidth (Gbit/s)\n"),
               HasSubstr("osu.txt:2: error: the values must be in MB/s"));
   EXPECT_THAT(refusal_of_osu("# OSU MPI Latency Test v7.3\n# Size Bandwidth (MB/s)\n"), HasSubstr("must be in us"));
+  for (const char* unit : {"ms", "ns", "s"}) {
+    EXPECT_THAT(refusal_of_osu(std::string("# OSU MPI Latency Test v7.3\n# Size Latency (") + unit + ")\n1 8.01\n"),
+                HasSubstr("must be in us"));
+  }
   EXPECT_THAT(refusal_of_osu("# OSU MPI Bandwidth Test v7.3\n# Size Bandwidth (MB/s)\n0 1.00\n"),
               HasSubstr("empty messages"));
   EXPECT_THAT(

@@ -80,6 +80,17 @@ class MachineProbes {
     return *this;
   }
 
+  /// The lines of `other`, in a file of their own.
+  MachineProbes& add_file(const MachineProbes& other) {
+    for (Probe probe : other.set_.probes) {
+      probe.file = set_.files.size();
+      set_.probes.push_back(probe);
+    }
+    set_.files.push_back(other.set_.files.front());
+    set_.files.back().file = "other.json";
+    return *this;
+  }
+
   [[nodiscard]] Suspicion held_against(const std::string& base, double tolerance = kTolerance) const {
     return find_suspects(set_, file_of(base), tolerance, false);
   }
@@ -227,6 +238,22 @@ TEST(Suspects, WithinTheModelsOwnErrorsTheMeasuredH200IsHealthyAtAnyTolerance) {
       return other.allowed == judged.allowed && other.slowest >= judged.allowed - 0.02;
     };
     EXPECT_TRUE(std::ranges::any_of(found.judged, needs_it)) << judged.plural;
+  }
+}
+
+/// A slow day is not hidden by a good one: each file is judged by itself.
+TEST(Suspects, TheCurvesOfTwoFilesAreNotOne) {
+  const Platform platform = platform_named("keeneland-kids");
+  const Suspicion alone = MachineProbes(platform).held_against("keeneland-kids");
+  ASSERT_EQ(alone.verdict, as_fast);
+  for (const bool slow_first : {false, true}) {
+    MachineProbes good(platform);
+    MachineProbes bad(platform);
+    bad.slow_down("copy pinned-to-device", 1.15);
+    const Suspicion both = slow_first ? bad.add_file(good).held_against("keeneland-kids")
+                                      : good.add_file(bad).held_against("keeneland-kids");
+    EXPECT_EQ(both.curves, 2 * alone.curves);
+    EXPECT_FALSE(both.slow.empty()) << "15 % in one file, which both together would make 7 %";
   }
 }
 

@@ -1,0 +1,57 @@
+#include "platforms/machine/cpu_speed.hpp"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace twinlink::model {
+namespace {
+
+void scale(Sourced<Seconds>& cost, double speed) { cost.value = on_cpu(cost.value, speed); }
+
+void scale(Sourced<Piecewise>& cost, double speed) {
+  std::vector<Piecewise::Knot> knots = cost.value.knots();
+  for (Piecewise::Knot& knot : knots) knot.cost = on_cpu(knot.cost, speed);
+  cost.value = Piecewise(std::move(knots));
+}
+
+template <class Cost>
+void scale(std::optional<Cost>& cost, double speed) {
+  if (cost) scale(*cost, speed);
+}
+
+}  // namespace
+
+NetworkCosts on_cpu(NetworkCosts costs, double speed) {
+  if (speed == 1) return costs;
+  const Seconds sending = costs.sending_control();
+  scale(costs.send_overhead, speed);
+  costs.control.value += on_cpu(sending, speed) - sending;
+  scale(costs.receive_overhead, speed);
+  scale(costs.control_receive_overhead, speed);
+  scale(costs.gap, speed);
+  scale(costs.completion, speed);
+  scale(costs.device_pointer, speed);
+  scale(costs.send_completion, speed);
+  return costs;
+}
+
+RuntimeCosts on_cpu(RuntimeCosts costs, double speed) {
+  if (speed == 1) return costs;
+  for (Sourced<Seconds>* const cost : {&costs.allocate_device, &costs.ipc_export, &costs.ipc_open, &costs.ipc_close,
+                                       &costs.pin_base, &costs.pin_per_gib}) {
+    scale(*cost, speed);
+  }
+  for (std::optional<Sourced<Seconds>>* const cost : {&costs.register_base, &costs.register_per_gib, &costs.deregister,
+                                                      &costs.completion, &costs.failed_poll, &costs.peer_check}) {
+    scale(*cost, speed);
+  }
+  return costs;
+}
+
+CopyCosts on_cpu(CopyCosts costs, double speed) {
+  for (auto& [kind, cost] : costs) scale(cost.overhead, speed);
+  return costs;
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,59 @@
+#include "protocols/gpu/slot_list.hpp"
+
+#include "protocols/gpu/run.hpp"
+
+namespace twinlink::gpu {
+namespace {
+
+/// The Block of primitives.hpp.
+class ListingBlock {
+ public:
+  ListingBlock(std::int32_t channel, const Stand& stand, std::span<const std::int32_t> order, SlotList& list)
+      : channel_(channel), stand_(stand), order_(order), list_(list) {}
+
+  void play(std::int32_t role) { role_ = role; }
+  [[nodiscard]] std::int32_t channel() const { return channel_; }
+  [[nodiscard]] std::int32_t role() const { return role_; }
+  [[nodiscard]] Stand stand() const { return stand_; }
+  [[nodiscard]] std::int32_t rank_at(std::int32_t place) const {
+    return order_.empty() ? place : order_[static_cast<std::size_t>(place)];
+  }
+  [[nodiscard]] static std::uint64_t sent(std::int32_t) { return 0; }
+  [[nodiscard]] static std::uint64_t received(std::int32_t) { return 0; }
+  static bool await_credit(std::int32_t, std::uint64_t) { return true; }
+  static bool await_slot(std::int32_t, std::uint64_t) { return true; }
+  static bool barrier(bool good) { return good; }
+  static void fence() {}
+  static void signal(std::int32_t, std::uint64_t) {}
+  static void give_credit(std::int32_t, std::uint64_t) {}
+  static void clear(std::int32_t) {}
+  bool move(const Move& move) {
+    if (move.into != kNoLink) list_.sent[static_cast<std::size_t>(move.into)].push_back(move.bytes);
+    if (move.from != kNoLink) list_.received[static_cast<std::size_t>(move.from)].push_back(move.bytes);
+    return true;
+  }
+
+ private:
+  std::int32_t channel_;
+  std::int32_t role_ = 0;
+  const Stand& stand_;
+  std::span<const std::int32_t> order_;
+  SlotList& list_;
+};
+
+}  // namespace
+
+SlotList list_slots(const Program& program, std::int32_t channel, const Stand& stand,
+                    std::span<const std::int32_t> order, std::size_t links) {
+  SlotList list;
+  list.sent.resize(links);
+  list.received.resize(links);
+  ListingBlock block(channel, stand, order, list);
+  for (std::int32_t role = 0; role < blocks_of(program) / program.channels; ++role) {
+    block.play(role);
+    static_cast<void>(run(block, program));
+  }
+  return list;
+}
+
+}  // namespace twinlink::gpu

@@ -1,0 +1,226 @@
+#include "protocols/nccl/formation.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+namespace twinlink::nccl {
+namespace {
+
+using Ring = std::vector<std::int32_t>;
+
+Ring in_order(std::size_t members) {
+  Ring ring(members);
+  std::iota(ring.begin(), ring.end(), 0);
+  return ring;
+}
+
+/// Of all rings through the members the one whose narrowest link lets most through, and of those the one with the most
+/// on all links together.
+class Search {
+ public:
+  Search(std::size_t members, const Rates& rates) : members_(members), rates_(rates), ring_{0}, used_(members) {
+    used_[0] = true;
+    go_on(std::uint16_t(-1), 0);
+  }
+
+  [[nodiscard]] std::uint16_t narrowest() const { return narrowest_; }
+  [[nodiscard]] const Ring& ring() const { return best_; }
+
+ private:
+  [[nodiscard]] std::uint16_t rate(std::int32_t from, std::int32_t to) const {
+    return rates_.from_to[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+  }
+  void go_on(std::uint16_t narrowest, std::uint32_t sum) {
+    if (narrowest < narrowest_ || narrowest == 0) return;
+    const std::int32_t last = ring_.back();
+    if (ring_.size() == members_) {
+      narrowest = std::min(narrowest, rate(last, 0));
+      sum += rate(last, 0);
+      if (narrowest > narrowest_ || (narrowest > 0 && narrowest == narrowest_ && sum > sum_)) {
+        narrowest_ = narrowest;
+        sum_ = sum;
+        best_ = ring_;
+      }
+      return;
+    }
+    for (std::int32_t next = 1; next < static_cast<std::int32_t>(members_); ++next) {
+      if (used_[static_cast<std::size_t>(next)]) continue;
+      used_[static_cast<std::size_t>(next)] = true;
+      ring_.push_back(next);
+      go_on(std::min(narrowest, rate(last, next)), sum + rate(last, next));
+      ring_.pop_back();
+      used_[static_cast<std::size_t>(next)] = false;
+    }
+  }
+
+  std::size_t members_;
+  const Rates& rates_;
+  Ring ring_;
+  std::vector<bool> used_;
+  std::uint16_t narrowest_ = 0;
+  std::uint32_t sum_ = 0;
+  Ring best_;
+};
+
+bool all_alike(std::size_t members, const Rates& rates) {
+  const std::uint16_t first = rates.from_to[0][1];
+  for (std::size_t a = 0; a < members; ++a) {
+    for (std::size_t b = 0; b < members; ++b) {
+      if (a != b && rates.from_to[a][b] != first) return false;
+    }
+  }
+  return true;
+}
+
+std::size_t index(std::int32_t number) { return static_cast<std::size_t>(number); }
+
+}  // namespace
+
+std::vector<Ring> rings_within(std::size_t members, const Rates& rates) {
+  std::vector<Ring> rings;
+  if (members < 3 || members > Rates::kMost || all_alike(members, rates)) return {in_order(members)};
+  Rates left = rates;
+  std::vector<std::uint16_t> narrowest;
+  for (;;) {
+    const Search search(members, left);
+    if (search.narrowest() == 0) break;
+    rings.push_back(search.ring());
+    narrowest.push_back(search.narrowest());
+    for (std::size_t i = 0; i < members; ++i) {
+      const std::size_t from = index(search.ring()[i]);
+      const std::size_t to = index(search.ring()[(i + 1) % members]);
+      left.from_to[from][to] = static_cast<std::uint16_t>(left.from_to[from][to] - search.narrowest());
+    }
+  }
+  if (rings.empty()) return {in_order(members)};
+  // Channels have equal shares: a ring of twice the rate is two of them.
+  const std::uint16_t unit = std::ranges::min(narrowest);
+  const std::size_t found = rings.size();
+  for (std::size_t i = 0; i < found; ++i) {
+    for (int more = narrowest[i] / unit; more > 1; --more) rings.push_back(rings[i]);
+  }
+  return rings;
+}
+
+/// Numbers in binary: who ends in ...10..0 has below it those that end in 01..0 and 11..0 at this place, and so on down
+/// to the odd ones, which are leaves; 0 is the root. The other tree has the numbers from behind, or of an odd count one
+/// further on, so that its leaves are those that have others below them here.
+TreeLinks binary_tree(std::int32_t node, std::int32_t count, bool other) {
+  if (other) {
+    const bool even = count % 2 == 0;
+    const auto there = [&](std::int32_t here) { return even ? count - 1 - here : (here + count - 1) % count; };
+    const auto back = [&](std::int32_t at) { return at < 0 ? -1 : even ? count - 1 - at : (at + 1) % count; };
+    TreeLinks links = binary_tree(there(node), count, false);
+    links.above = back(links.above);
+    for (std::int32_t& below : links.below) below = back(below);
+    return links;
+  }
+  TreeLinks links;
+  std::int32_t bit = 1;
+  while (bit < count && (node & bit) == 0) bit *= 2;
+  std::int32_t step = bit / 2;
+  if (node == 0) {
+    if (count > 1) links.below[0] = step;
+    return links;
+  }
+  links.above = (node ^ bit) | (bit * 2);
+  if (links.above >= count) links.above = node ^ bit;
+  if (step == 0) return links;
+  links.below[0] = node - step;
+  while (step > 0 && node + step >= count) step /= 2;
+  if (step > 0) links.below[1] = node + step;
+  return links;
+}
+
+Formation::Formation(const std::vector<std::int32_t>& island, const Rates& rates) {
+  std::map<std::int32_t, std::size_t> places;
+  for (std::size_t rank = 0; rank < island.size(); ++rank) {
+    const auto [found, is_new] = places.try_emplace(island[rank], islands_.size());
+    if (is_new) islands_.emplace_back();
+    islands_[found->second].push_back(static_cast<std::int32_t>(rank));
+  }
+  rings_ = rings_within(islands_.front().size(), rates);
+}
+
+bool Formation::is_plain() const {
+  return islands_.size() == 1 && rings_.size() == 1 && rings_.front() == in_order(members());
+}
+
+/// The ring of a channel through the members of one island, as many as the first one has; else in their order.
+Ring Formation::ring_of(std::int32_t channel) const {
+  const Ring& base = rings_[index(channel) % rings_.size()];
+  const std::size_t islands = islands_.size();
+  Ring all;
+  // By which rail each island is left; it is entered by that of the one before.
+  const auto rail_out = [&](std::size_t island) {
+    const bool odd_one = islands % 2 == 1 && island + 1 == islands;
+    return index(channel) + (odd_one ? 2 : island % 2);
+  };
+  for (std::size_t i = 0; i < islands; ++i) {
+    const Ring& members = islands_[i];
+    const std::size_t count = members.size();
+    const Ring own = count == base.size() ? base : in_order(count);
+    if (islands == 1) {
+      for (const std::int32_t member : own) all.push_back(members[index(member)]);
+      break;
+    }
+    const auto first = static_cast<std::int32_t>(rail_out((i + islands - 1) % islands) % count);
+    auto last = static_cast<std::int32_t>(rail_out(i) % count);
+    if (last == first) last = static_cast<std::int32_t>((index(first) + 1) % count);
+    const auto at = static_cast<std::size_t>(std::ranges::find(own, first) - own.begin());
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::int32_t member = own[(at + k) % count];
+      if (member != last || count == 1) all.push_back(members[index(member)]);
+    }
+    if (count > 1) all.push_back(members[index(last)]);
+  }
+  return all;
+}
+
+void Formation::put_into_tree(gpu::Stand& stand, std::int32_t rank, std::int32_t channel) const {
+  const auto mine = std::ranges::find_if(
+      islands_, [&](const Ring& members) { return std::ranges::find(members, rank) != members.end(); });
+  const auto own = static_cast<std::int32_t>(mine - islands_.begin());
+  const std::size_t count = mine->size();
+  const auto head = [&](std::int32_t island) {
+    const Ring& members = islands_[index(island)];
+    return members[index(channel) % members.size()];
+  };
+  // The chain goes as the ring does. How far behind its first one this rank is.
+  const Ring& base = rings_[index(channel) % rings_.size()];
+  const Ring chain = count == base.size() ? base : in_order(count);
+  const auto place_of = [&](std::size_t member) {
+    return static_cast<std::size_t>(std::ranges::find(chain, static_cast<std::int32_t>(member)) - chain.begin());
+  };
+  const std::size_t place = place_of(static_cast<std::size_t>(std::ranges::find(*mine, rank) - mine->begin()));
+  const std::size_t behind = (place + count - place_of(index(channel) % count)) % count;
+  const auto beside = [&](std::size_t at) { return (*mine)[index(chain[at % count])]; };
+  std::size_t below = 0;
+  if (behind == 0) {
+    const bool other = (index(channel) / std::min(members(), count)) % 2 == 1;
+    const TreeLinks links = binary_tree(own, static_cast<std::int32_t>(islands_.size()), other);
+    if (links.above >= 0) stand.above = head(links.above);
+    for (const std::int32_t island : links.below) {
+      if (island >= 0) stand.below[below++] = head(island);
+    }
+  } else {
+    stand.above = beside(place + count - 1);
+  }
+  if (behind + 1 < count) stand.below[below] = beside(place + 1);
+}
+
+Neighbourhood Formation::of(std::int32_t rank, std::int32_t channel) const {
+  Neighbourhood all;
+  all.order = ring_of(channel);
+  const auto ranks = all.order.size();
+  const auto place = static_cast<std::size_t>(std::ranges::find(all.order, rank) - all.order.begin());
+  all.stand.place = static_cast<std::int32_t>(place);
+  all.stand.before = all.order[(place + ranks - 1) % ranks];
+  all.stand.behind = all.order[(place + 1) % ranks];
+  put_into_tree(all.stand, rank, channel);
+  return all;
+}
+
+}  // namespace twinlink::nccl

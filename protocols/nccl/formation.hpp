@@ -1,0 +1,69 @@
+// Formation: how the ranks of a job stand in the rings and trees of its channels. All ranks work it out alike, from
+// what they have told each other.
+//
+// Ranks whose GPUs share a node, or reach each other's memory, are an island; between islands bytes go through
+// adapters. Each channel's ring goes through one island after the other, and crosses from a GPU to the one of the same
+// number, its rail; channels take turns at the rails. A channel's tree is a chain within each island, whose first ranks
+// form one of two binary trees: who is a leaf in one has ranks below it in the other.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "protocols/gpu/program.hpp"
+
+namespace twinlink::nccl {
+
+/// What stores between the GPUs of an island reach, row by row, in one unit; zero: they do not reach each other.
+struct Rates {
+  /// Of larger islands nothing is known.
+  static constexpr std::size_t kMost = 8;
+
+  std::array<std::array<std::uint16_t, kMost>, kMost> from_to{};
+};
+
+/// Rings through `members` ranks, each as a list of their numbers: those that reach most, one after the other, as long
+/// as there are links left that no ring before has taken; one of twice the rate twice. In their order where all pairs
+/// are alike, or there are too many.
+std::vector<std::vector<std::int32_t>> rings_within(std::size_t members, const Rates& rates);
+
+/// Links of a binary tree by numbers; -1: none.
+struct TreeLinks {
+  std::int32_t above = -1;
+  std::array<std::int32_t, 2> below{-1, -1};
+};
+/// Of `count` nodes the place of `node`, in the tree itself or in the other one.
+TreeLinks binary_tree(std::int32_t node, std::int32_t count, bool other);
+
+/// Where a rank stands, with other ranks as its links.
+struct Neighbourhood {
+  gpu::Stand stand{};                 ///< links are ranks
+  std::vector<std::int32_t> order{};  ///< of the channel's ring, by place
+};
+
+class Formation {
+ public:
+  /// `island` of each rank: any number that its members share. `rates` are those of the first one, and all are taken to
+  /// be alike.
+  Formation(const std::vector<std::int32_t>& island, const Rates& rates);
+
+  [[nodiscard]] std::size_t islands() const { return islands_.size(); }
+  /// Of the first one.
+  [[nodiscard]] std::size_t members() const { return islands_.front().size(); }
+  /// Rings that do not share links, within an island.
+  [[nodiscard]] std::size_t rings() const { return rings_.size(); }
+  /// One ring of all ranks in their order.
+  [[nodiscard]] bool is_plain() const;
+  [[nodiscard]] Neighbourhood of(std::int32_t rank, std::int32_t channel) const;
+
+ private:
+  [[nodiscard]] std::vector<std::int32_t> ring_of(std::int32_t channel) const;
+  void put_into_tree(gpu::Stand& stand, std::int32_t rank, std::int32_t channel) const;
+
+  std::vector<std::vector<std::int32_t>> islands_;  ///< their ranks
+  std::vector<std::vector<std::int32_t>> rings_;    ///< of members
+};
+
+}  // namespace twinlink::nccl

@@ -1,0 +1,170 @@
+// How ranks stand in rings and trees: every channel's ring goes through all ranks once, crosses between islands on
+// rails, and every tree has one root.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "protocols/nccl/formation.hpp"
+
+namespace twinlink::nccl {
+namespace {
+
+using Ranks = std::vector<std::int32_t>;
+
+/// So many islands of so many ranks, one behind the other.
+Formation islands_of(int islands, int members) {
+  Ranks island;
+  for (int i = 0; i < islands; ++i) island.insert(island.end(), static_cast<std::size_t>(members), i * members);
+  return Formation(island, {});
+}
+
+template <class Body>
+void for_each_shape(const Body& body) {
+  for (const int islands : {1, 2, 3, 4, 5, 8}) {
+    for (const int members : {1, 2, 3, 4, 8}) {
+      if (islands * members > 1) body(islands, members);
+    }
+  }
+}
+
+TEST(NcclFormation, RingsGoThroughAllRanksOnce) {
+  for_each_shape([](int islands, int members) {
+    const Formation formation = islands_of(islands, members);
+    const int ranks = islands * members;
+    for (int channel = 0; channel < 10; ++channel) {
+      const Ranks order = formation.of(0, channel).order;
+      ASSERT_EQ(order.size(), static_cast<std::size_t>(ranks));
+      ASSERT_EQ(std::set<std::int32_t>(order.begin(), order.end()).size(), order.size());
+      for (int rank = 0; rank < ranks; ++rank) {
+        const Neighbourhood own = formation.of(rank, channel);
+        ASSERT_EQ(own.order, order) << "all ranks work it out alike";
+        ASSERT_EQ(order[static_cast<std::size_t>(own.stand.place)], rank);
+        ASSERT_EQ(formation.of(own.stand.behind, channel).stand.before, rank);
+      }
+    }
+  });
+}
+
+/// Each island is left once, by the GPU of the number by which the next one is entered, where there are enough of them.
+TEST(NcclFormation, RingsCrossOnRails) {
+  for (const int islands : {2, 3, 4, 5}) {
+    constexpr int kMembers = 8;
+    const Formation formation = islands_of(islands, kMembers);
+    std::map<int, int> out;  // by rail
+    for (int channel = 0; channel < kMembers; ++channel) {
+      int crossings = 0;
+      for (int rank = 0; rank < islands * kMembers; ++rank) {
+        const int next = formation.of(rank, channel).stand.behind;
+        if (rank / kMembers == next / kMembers) continue;
+        ++crossings;
+        ++out[rank % kMembers];
+        EXPECT_EQ(rank % kMembers, next % kMembers) << islands << " islands, channel " << channel;
+      }
+      EXPECT_EQ(crossings, islands);
+    }
+    for (const auto& [rail, count] : out) EXPECT_EQ(count, islands) << "rail " << rail;
+  }
+}
+
+TEST(NcclFormation, TreesHaveOneRootAndEverybodyIsBelowIt) {
+  for_each_shape([](int islands, int members) {
+    const Formation formation = islands_of(islands, members);
+    const int ranks = islands * members;
+    for (int channel = 0; channel < 16; ++channel) {
+      int roots = 0;
+      int below = 0;
+      for (int rank = 0; rank < ranks; ++rank) {
+        const gpu::Stand stand = formation.of(rank, channel).stand;
+        roots += stand.above == gpu::kNoLink ? 1 : 0;
+        for (const std::int32_t child : stand.below) {
+          if (child == gpu::kNoLink) continue;
+          ++below;
+          ASSERT_EQ(formation.of(child, channel).stand.above, rank);
+        }
+        // Upwards it ends.
+        int steps = 0;
+        for (std::int32_t at = rank; at != gpu::kNoLink; at = formation.of(at, channel).stand.above) {
+          ASSERT_LE(++steps, ranks);
+        }
+      }
+      ASSERT_EQ(roots, 1);
+      ASSERT_EQ(below, ranks - 1);
+    }
+  });
+}
+
+TEST(NcclFormation, LeavesOfOneBinaryTreeHaveOthersBelowThemInTheOther) {
+  for (const int count : {4, 5, 8, 16}) {
+    int leaves_of_both = 0;
+    for (int node = 0; node < count; ++node) {
+      const auto is_leaf = [&](bool other) {
+        const TreeLinks links = binary_tree(node, count, other);
+        return links.below[0] < 0 && links.below[1] < 0;
+      };
+      leaves_of_both += is_leaf(false) && is_leaf(true) ? 1 : 0;
+    }
+    EXPECT_LE(leaves_of_both, count % 2) << count;
+  }
+}
+
+/// Rates between `members`, zero but for what is set.
+class Links {
+ public:
+  void set(std::size_t a, std::size_t b, std::uint16_t rate) { rates_.from_to[a][b] = rates_.from_to[b][a] = rate; }
+  [[nodiscard]] const Rates& rates() const { return rates_; }
+
+ private:
+  Rates rates_{};
+};
+
+/// Four cards, of which two and two have a bridge; the others meet over PCIe.
+TEST(NcclFormation, PairsWithABridgeAreNeighbours) {
+  Links links;
+  for (std::size_t a = 0; a < 4; ++a) {
+    for (std::size_t b = 0; b < a; ++b) links.set(a, b, 20);
+  }
+  links.set(0, 2, 300);
+  links.set(1, 3, 300);
+  const auto rings = rings_within(4, links.rates());
+  const auto beside = [&](std::int32_t a, std::int32_t b) {
+    const Ranks& ring = rings.front();
+    const auto at = std::ranges::find(ring, a) - ring.begin();
+    return ring[static_cast<std::size_t>((at + 1) % 4)] == b || ring[static_cast<std::size_t>((at + 3) % 4)] == b;
+  };
+  EXPECT_TRUE(beside(0, 2));
+  EXPECT_TRUE(beside(1, 3));
+}
+
+/// The mesh of DGX-1 with V100: four links of a GPU's six lead to two others, twice as many as to the other two.
+TEST(NcclFormation, AMeshHasAsManyRingsAsAGpuHasLinks) {
+  Links links;
+  constexpr std::uint16_t kOne = 25;
+  const std::vector<std::pair<std::size_t, std::size_t>> one{{0, 1}, {0, 2}, {1, 3}, {4, 5},
+                                                             {4, 6}, {5, 7}, {2, 6}, {3, 7}};
+  const std::vector<std::pair<std::size_t, std::size_t>> two{{0, 3}, {0, 4}, {1, 2}, {1, 5},
+                                                             {2, 3}, {4, 7}, {5, 6}, {6, 7}};
+  for (const auto& [a, b] : one) links.set(a, b, kOne);
+  for (const auto& [a, b] : two) links.set(a, b, 2 * kOne);
+  const auto rings = rings_within(8, links.rates());
+  std::map<std::pair<std::int32_t, std::int32_t>, int> used;
+  for (const Ranks& ring : rings) {
+    for (std::size_t i = 0; i < 8; ++i) ++used[{ring[i], ring[(i + 1) % 8]}];
+  }
+  for (const auto& [pair, count] : used) {
+    const auto& [from, to] = pair;
+    EXPECT_LE(count * kOne, links.rates().from_to[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]);
+  }
+  EXPECT_EQ(rings.size(), 6U);
+}
+
+TEST(NcclFormation, OfPairsThatAreAlikeThereIsOneRing) {
+  EXPECT_TRUE(islands_of(1, 8).is_plain());
+  EXPECT_FALSE(islands_of(2, 4).is_plain());
+}
+
+}  // namespace
+}  // namespace twinlink::nccl

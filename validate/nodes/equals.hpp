@@ -1,0 +1,97 @@
+// Nodes held against each other: what is slower on one than on all that should be like it.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "validate/nodes/node_files.hpp"
+
+namespace twinlink::validate {
+
+/// Sizes that are slow for the same reasons: latencies, both, bandwidths.
+enum class Band { small, middle, large };
+inline constexpr std::size_t kBands = 3;
+/// Below 32 KiB, below 1 MiB, and from there on.
+Band band_of(Bytes size);
+/// "small sizes", "middle sizes", "large sizes".
+std::string_view to_string(Band band);
+
+/// What is the same measurement on every node of a kind.
+struct CurveKey {
+  std::string kind{};  ///< of its file: program and machine
+  std::string test{};
+  std::string name{};
+  std::string from{};
+  std::string to{};
+
+  friend auto operator<=>(const CurveKey&, const CurveKey&) = default;
+};
+
+/// A curve of one node, the newest where there are several, beside those of its equals.
+struct HeldCurve {
+  std::size_t key = 0;  ///< in Equals::keys
+  const NodeFile* file = nullptr;
+  const NodeCurve* curve = nullptr;
+  std::vector<std::optional<double>> off{};  ///< by point: the logarithm over the middle of all; empty: too few have it
+  std::map<Band, double> band_off{};         ///< the mean over those of a band that are stable
+};
+
+/// Something that is slower than by chance.
+struct Slower {
+  enum class Of {
+    curve,  ///< one curve
+    gpu,    ///< all curves of a test that begin or end at one GPU
+    test    ///< all curves of a test
+  };
+  Of of = Of::curve;
+  std::string test{};
+  std::string curve{};  ///< its name
+  std::vector<std::string> places{};
+  Band band = Band::small;
+  double slower = 0;   ///< 0.5: takes half as long again as the middle of all
+  double allowed = 0;  ///< the tolerance, or what chance does where that is more
+};
+
+struct HeldNode {
+  std::vector<HeldCurve> curves{};
+  std::vector<Slower> slower{};  ///< the worst first
+  std::map<std::string, double>
+      map{};                           ///< by test: the worst band's mean over its curves, as `slower`; below 0: faster
+  std::vector<std::size_t> missing{};  ///< keys that nearly all of its equals have
+  std::vector<std::size_t> extra{};    ///< keys that nearly none of them has
+  std::size_t unstable = 0;            ///< points that are not judged
+  std::size_t unjudged = 0;            ///< curves that too few nodes have
+};
+
+struct EqualsPlan {
+  double tolerance = 0.1;        ///< of one curve
+  double of_many_curves = 0.03;  ///< of the mean of many
+};
+
+/// The nodes that have results of one kind.
+struct Kind {
+  std::string name{};
+  std::size_t nodes = 0;
+  std::set<std::string> software{};
+};
+
+struct Equals {
+  std::vector<CurveKey> keys{};
+  std::map<std::pair<std::size_t, Bytes>, double> middle{};     ///< of the logarithms in us, by key and size
+  std::map<std::pair<std::size_t, Bytes>, double> deviation{};  ///< likewise
+  std::vector<HeldNode> nodes{};                                ///< as in FleetFiles
+  std::vector<Kind> kinds{};
+  std::size_t trials = 0;  ///< figures that were looked at: of so many one is off by chance
+  std::vector<std::string> remarks{};
+};
+
+/// `files` must outlive what is returned. What two files of a node measured on the same day does not count, and is a
+/// remark there.
+Equals hold_among_equals(FleetFiles& files, const EqualsPlan& plan);
+
+}  // namespace twinlink::validate

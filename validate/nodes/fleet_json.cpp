@@ -1,0 +1,137 @@
+// A fleet for programs: JSON, and JUnit's XML.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "validate/nodes/fleet_report.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using nlohmann::json;
+using State = FleetRow::State;
+
+std::string_view state_name(State state) {
+  return state == State::alike      ? "alike"
+         : state == State::slower   ? "slower"
+         : state == State::unjudged ? "not judged"
+                                    : "no result";
+}
+
+json gpu_json(const FleetNode& node, const std::string& place) {
+  const NamedGpu* known = node.gpu_at(place);
+  const NamedGpu gpu = known == nullptr ? NamedGpu{.place = place} : *known;
+  return {
+      {"index", gpu.index()}, {"place", gpu.place}, {"pci_bus_id", gpu.bus}, {"uuid", gpu.uuid}, {"model", gpu.model}};
+}
+
+json gpus_json(const FleetNode& node, const std::vector<std::string>& places) {
+  json list = json::array();
+  for (const std::string& place : places) list.push_back(gpu_json(node, place));
+  return list;
+}
+
+json row_json(const Fleet& fleet, const FleetRow& row) {
+  const FleetNode& node = fleet.files.nodes[row.node];
+  const HeldNode& held = fleet.equals.nodes[row.node];
+  json result{{"node", node.name},
+              {"state", state_name(row.state)},
+              {"worst", row.worst},
+              {"worst_in", row.what},
+              {"explanation", row.explanation.text},
+              {"part", row.explanation.part},
+              {"share", row.explanation.share},
+              {"gpus", gpus_json(node, row.explanation.places)},
+              {"tests", held.map},
+              {"unstable", held.unstable},
+              {"missing", held.missing.size()},
+              {"remarks", node.remarks}};
+  result["slower"] = json::array();
+  for (const Slower& slower : held.slower) {
+    result["slower"].push_back({{"test", slower.test},
+                                {"curve", slower.curve},
+                                {"sizes", to_string(slower.band)},
+                                {"slower", slower.slower},
+                                {"allowed", slower.allowed},
+                                {"gpus", gpus_json(node, slower.places)}});
+  }
+  if (row.platform) {
+    result["platform"] = {
+        {"slow", row.platform->slow}, {"curves", row.platform->curves}, {"slowest", row.platform->slowest}};
+  }
+  result["files"] = json::array();
+  for (const NodeFile& file : node.files) {
+    result["files"].push_back({{"file", file.file}, {"program", file.program}, {"date", file.date}});
+  }
+  return result;
+}
+
+struct Cases {
+  std::string text{};
+  int tests = 0;
+  int failures = 0;
+  int skipped = 0;
+
+  void add(const std::string& name, const std::string& outcome) {
+    ++tests;
+    text += fmt::format("    <testcase classname=\"nodes\" name=\"{}\">{}</testcase>\n", report::escaped_markup(name),
+                        outcome);
+  }
+  void fail(const std::string& name, const std::string& message) {
+    ++failures;
+    add(name, fmt::format("<failure message=\"{}\"/>", report::escaped_markup(message)));
+  }
+  void skip(const std::string& name, const std::string& message) {
+    ++skipped;
+    add(name, fmt::format("<skipped message=\"{}\"/>", report::escaped_markup(message)));
+  }
+};
+
+}  // namespace
+
+json fleet_json(const Fleet& fleet) {
+  json result{{"kind", "twinlink-fleet"},
+              {"schema", kFleetSchema},
+              {"folder", fleet.files.folder.string()},
+              {"base", fleet.plan.base.string()},
+              {"tolerance", fleet.plan.equals.tolerance},
+              {"of_many_curves", fleet.plan.equals.of_many_curves},
+              {"figures", fleet.equals.trials},
+              {"as_a_whole", fleet.as_a_whole},
+              {"slow_as_a_whole", fleet.slow_as_a_whole},
+              {"remarks", fleet.remarks}};
+  result["nodes"] = json::array();
+  for (const FleetRow& row : fleet.rows) result["nodes"].push_back(row_json(fleet, row));
+  return result;
+}
+
+std::string fleet_junit(const Fleet& fleet, const std::vector<std::string>& regressions) {
+  Cases cases;
+  for (const FleetRow& row : fleet.rows) {
+    const FleetNode& node = fleet.files.nodes[row.node];
+    const std::string& since = row.node < regressions.size() ? regressions[row.node] : std::string();
+    if (row.state == State::slower) {
+      cases.fail(node.name, fmt::format("{}: {}", named(node, row.explanation.places), row.explanation.text) +
+                                (since.empty() ? "" : "; " + since));
+    } else if (!since.empty()) {
+      cases.fail(node.name, since);
+    } else if (row.state == State::unread) {
+      cases.fail(node.name, "no result" + (node.remarks.empty() ? "" : ": " + node.remarks.front()));
+    } else if (row.state == State::unjudged) {
+      cases.skip(node.name, "too few nodes have what it has");
+    } else {
+      cases.add(node.name, "");
+    }
+  }
+  if (!fleet.as_a_whole.empty()) {
+    const std::string words = fmt::format("{}", fmt::join(fleet.as_a_whole, "; "));
+    fleet.slow_as_a_whole ? cases.fail("the fleet as a whole", words) : cases.add("the fleet as a whole", "");
+  }
+  const auto counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"", cases.tests,
+                                  cases.failures, cases.skipped);
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {0}>\n  <testsuite name=\"twinlink-validate fleet\" "
+      "{0}>\n{1}  </testsuite>\n</testsuites>\n",
+      counts, cases.text);
+}
+
+}  // namespace twinlink::validate
