@@ -313,9 +313,9 @@ TEST(FabricPorts, ADragonflyGoesOverAThirdGroup) {
     for (const FabricWay::Hop& hop : fabric_way(fabric, from, to).hops) all.push_back(fabric_link_name(hop.link));
     return all;
   };
-  EXPECT_THAT(names(), testing::Contains("group 0 to 4"));
+  EXPECT_THAT(names(), ::testing::Contains("group 0 to 4"));
   for (const CableFault& cable : fabric.cables("group4-group0", 0, 1)) fabric.add_fault(cable);
-  EXPECT_THAT(names(), testing::Not(testing::Contains("group 0 to 4")));
+  EXPECT_THAT(names(), ::testing::Not(::testing::Contains("group 0 to 4")));
   EXPECT_EQ(std::ranges::count_if(names(), [](const std::string& name) { return name.starts_with("group"); }), 2);
   for (const FabricRouting routing : {FabricRouting::by_target, FabricRouting::adaptive}) {
     fabric.routing = routing;
@@ -326,7 +326,7 @@ TEST(FabricPorts, ADragonflyGoesOverAThirdGroup) {
     ASSERT_NE(across, hops.end());
     EXPECT_NEAR(across->rate.bytes_per_second(), kAdapter.bytes_per_second(), 1) << "one cable of four";
     fabric.add_fault(fabric.cables("group0-group4-cable", 0, 1).front());
-    EXPECT_THAT(names(), testing::Not(testing::Contains("group 0 to 4"))) << "the last one";
+    EXPECT_THAT(names(), ::testing::Not(::testing::Contains("group 0 to 4"))) << "the last one";
   }
   EXPECT_EQ(fabric_detours(fabric, from, to).size(), 3U);
   fabric.size = {2, 4, 2, 4};
