@@ -30,10 +30,10 @@ Cost cost(Seconds overhead, Seconds latency, std::optional<Rate> rate = std::nul
 
 /// The CPU's own loads and stores.
 Cost mapped(Seconds latency, Rate rate) {
-  const char* const kAsGdrCopy = "as GDRCopy on a V100 by PCIe (its README), rounded; a guess for this machine";
-  return {.overhead = assumed(0.1_us, kAsGdrCopy),
-          .latency = curve(latency, kAsGdrCopy),
-          .rate = assumed(rate, kAsGdrCopy)};
+  const char* const as_gdr_copy = "as GDRCopy on a V100 by PCIe (its README), rounded; a guess for this machine";
+  return {.overhead = assumed(0.1_us, as_gdr_copy),
+          .latency = curve(latency, as_gdr_copy),
+          .rate = assumed(rate, as_gdr_copy)};
 }
 
 void assume_copies(Platform& platform) {

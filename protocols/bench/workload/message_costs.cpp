@@ -134,7 +134,14 @@ Schedule around(const Group& group, std::uint64_t elements, const std::vector<in
   for (const int distance : distances) {
     for (const Transfer& transfer :
          workloads::in_and_out(group.rank_at(distance), out_of(elements), group.rank_at(-distance), into(elements))) {
-      step.transfers.push_back(transfer);
+      // A peer on either side, as in a group of three, is one exchange.
+      const auto same = std::ranges::find(step.transfers, transfer.peer, &Transfer::peer);
+      if (same == step.transfers.end()) {
+        step.transfers.push_back(transfer);
+        continue;
+      }
+      if (transfer.send.length > 0) same->send = transfer.send;
+      if (transfer.receive.length > 0) same->receive = transfer.receive;
     }
   }
   schedule.steps = {step};
