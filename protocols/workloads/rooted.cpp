@@ -81,15 +81,21 @@ void add_star(Schedule& schedule, const Shape& shape, int rank, std::uint64_t el
   add_step(schedule, std::move(step));
 }
 
+/// Parts up or down the tree, a branch after the other.
+void add_tree(Schedule& schedule, const std::vector<Branch>& branches, bool to_root) {
+  for (const Branch& branch : branches) {
+    Step step;
+    const bool sends = branch.up == to_root;
+    sends ? add_transfer(step, branch.peer, branch.parts, {}) : add_transfer(step, branch.peer, {}, branch.parts);
+    add_step(schedule, std::move(step));
+  }
+}
+
 }  // namespace
 
 Schedule tree_gather(const Shape& shape, int rank, std::uint64_t elements) {
   Schedule schedule = gather_of(shape, rank, elements);
-  for (const Branch& branch : branches_of(shape.ranks, rank, elements)) {
-    Step step;
-    branch.up ? add_transfer(step, branch.peer, branch.parts, {}) : add_transfer(step, branch.peer, {}, branch.parts);
-    add_step(schedule, std::move(step));
-  }
+  add_tree(schedule, branches_of(shape.ranks, rank, elements), true);
   return schedule;
 }
 
@@ -103,11 +109,7 @@ Schedule tree_scatter(const Shape& shape, int rank, std::uint64_t elements) {
   Schedule schedule = scatter_of(shape, rank, elements);
   std::vector<Branch> branches = branches_of(shape.ranks, rank, elements);
   std::ranges::reverse(branches);
-  for (const Branch& branch : branches) {
-    Step step;
-    branch.up ? add_transfer(step, branch.peer, {}, branch.parts) : add_transfer(step, branch.peer, branch.parts, {});
-    add_step(schedule, std::move(step));
-  }
+  add_tree(schedule, branches, false);
   return schedule;
 }
 

@@ -1,7 +1,10 @@
 // A fleet for programs: JSON, and JUnit's XML.
+#include <string_view>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "protocols/bench/report/junit.hpp"
 #include "validate/nodes/fleet_report.hpp"
 
 namespace twinlink::validate {
@@ -65,27 +68,6 @@ json row_json(const Fleet& fleet, const FleetRow& row) {
   return result;
 }
 
-struct Cases {
-  std::string text{};
-  int tests = 0;
-  int failures = 0;
-  int skipped = 0;
-
-  void add(const std::string& name, const std::string& outcome) {
-    ++tests;
-    text += fmt::format("    <testcase classname=\"nodes\" name=\"{}\">{}</testcase>\n", report::escaped_markup(name),
-                        outcome);
-  }
-  void fail(const std::string& name, const std::string& message) {
-    ++failures;
-    add(name, fmt::format("<failure message=\"{}\"/>", report::escaped_markup(message)));
-  }
-  void skip(const std::string& name, const std::string& message) {
-    ++skipped;
-    add(name, fmt::format("<skipped message=\"{}\"/>", report::escaped_markup(message)));
-  }
-};
-
 }  // namespace
 
 json fleet_json(const Fleet& fleet) {
@@ -105,33 +87,31 @@ json fleet_json(const Fleet& fleet) {
 }
 
 std::string fleet_junit(const Fleet& fleet, const std::vector<std::string>& regressions) {
-  Cases cases;
+  constexpr std::string_view kNodes = "nodes";
+  report::JUnitCases cases;
   for (const FleetRow& row : fleet.rows) {
     const FleetNode& node = fleet.files.nodes[row.node];
     const std::string& since = row.node < regressions.size() ? regressions[row.node] : std::string();
     if (row.state == State::slower) {
-      cases.fail(node.name, fmt::format("{}: {}", named(node, row.explanation.places), row.explanation.text) +
-                                (since.empty() ? "" : "; " + since));
+      cases.fail(kNodes, node.name,
+                 fmt::format("{}: {}", named(node, row.explanation.places), row.explanation.text) +
+                     (since.empty() ? "" : "; " + since));
     } else if (!since.empty()) {
-      cases.fail(node.name, since);
+      cases.fail(kNodes, node.name, since);
     } else if (row.state == State::unread) {
-      cases.fail(node.name, "no result" + (node.remarks.empty() ? "" : ": " + node.remarks.front()));
+      cases.fail(kNodes, node.name, "no result" + (node.remarks.empty() ? "" : ": " + node.remarks.front()));
     } else if (row.state == State::unjudged) {
-      cases.skip(node.name, "too few nodes have what it has");
+      cases.skip(kNodes, node.name, "too few nodes have what it has");
     } else {
-      cases.add(node.name, "");
+      cases.add(kNodes, node.name);
     }
   }
   if (!fleet.as_a_whole.empty()) {
     const std::string words = fmt::format("{}", fmt::join(fleet.as_a_whole, "; "));
-    fleet.slow_as_a_whole ? cases.fail("the fleet as a whole", words) : cases.add("the fleet as a whole", "");
+    fleet.slow_as_a_whole ? cases.fail(kNodes, "the fleet as a whole", words)
+                          : cases.add(kNodes, "the fleet as a whole");
   }
-  const auto counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"", cases.tests,
-                                  cases.failures, cases.skipped);
-  return fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {0}>\n  <testsuite name=\"twinlink-validate fleet\" "
-      "{0}>\n{1}  </testsuite>\n</testsuites>\n",
-      counts, cases.text);
+  return cases.file("twinlink-validate fleet");
 }
 
 }  // namespace twinlink::validate
