@@ -42,6 +42,11 @@ struct RunDifference {
   std::vector<Place> ends{};  ///< of messages
 };
 
+std::vector<MessageTimes> times_of_both(const Platform& a, const Platform& b, const Timed& what) {
+  const std::vector<std::function<Platform()>> platforms{[&] { return a; }, [&] { return b; }};
+  return message_times(platforms, what);
+}
+
 RunDifference run_both(const DiffOptions& options, const Platform& a, const Platform& b) {
   const Protocol& protocol = find_protocol(options.protocol);
   // The pair that A takes by itself is asked of B as well.
@@ -55,8 +60,7 @@ RunDifference run_both(const DiffOptions& options, const Platform& a, const Plat
                  .places = places,
                  .sizes = bench::size_sweep(options.sweep.begin, options.sweep.end, options.sweep.factor),
                  .at_once = cores()};
-  const std::vector<std::function<Platform()>> platforms{[&] { return a; }, [&] { return b; }};
-  std::vector<MessageTimes> times = message_times(platforms, timed(plan));
+  std::vector<MessageTimes> times = times_of_both(a, b, timed(plan));
   return {fmt::format("{} from {} to {}, one-way", options.protocol, to_string(places[0]), to_string(places[1])),
           std::move(plan.sizes), std::move(times[0]), std::move(times[1]), places};
 }
@@ -215,8 +219,7 @@ ExitCode diff_of_workload(JobDiffOptions options, const std::string& command_lin
   ReadyJob ready = ready_job(a, job);
   job.ranks = static_cast<int>(ready.places.size());
   nlohmann::json json = compared(a, b, command_line);
-  const std::vector<std::function<Platform()>> platforms{[&] { return a; }, [&] { return b; }};
-  std::vector<MessageTimes> times = message_times(platforms, timed(job, question.at_once, {}));
+  std::vector<MessageTimes> times = times_of_both(a, b, timed(job, question.at_once, {}));
   for (const MessageTimes& one : times) {
     if (one.refused.empty()) ready.plan.sizes = one.sizes;
   }

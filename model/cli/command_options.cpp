@@ -66,9 +66,10 @@ void add_change_options(CLI::App& command, PlatformOptions& options) {
   command
       .add_option("--fail", options.faults.failed,
                   "A link that is gone, or a GPU, an adapter or a hub with all its links: ways lead elsewhere, "
-                  "and no rank is on a GPU that is gone. In every node, 1/hca0 in node 1; node1 is all of it. With "
+                  "and no rank is on a GPU that is gone. In every node, 1/hca0 in node 1; node1 is all of it; "
+                  "fabric/leaf3-up2 is a cable of the fabric, fabric/spine2 a switch. With "
                   "@TIME it breaks while the run goes on: what "
-                  "crosses it then fails; may be repeated")
+                  "crosses it then fails, or goes round a cable; may be repeated")
       ->allow_extra_args(false)
       ->type_name("[NODE/]PART[@TIME]");
 }
@@ -172,8 +173,10 @@ std::string describe_nodes(const Platform& platform) {
   std::string text = fmt::format("{} node(s) with {} GPU(s)", platform.node.count,
                                  platform.node.gpus.size() / static_cast<std::size_t>(platform.node.domain));
   for (const NodeKind& kind : platform.kinds) {
-    const std::string which =
-        kind.replaces ? fmt::format("node {}", *kind.replaces) : fmt::format("{}", kind.node.count);
+    const std::string which = !kind.replaces ? fmt::format("{}", kind.node.count)
+                              : kind.node.count == 1
+                                  ? fmt::format("node {}", *kind.replaces)
+                                  : fmt::format("nodes {} to {}", *kind.replaces, *kind.replaces + kind.node.count - 1);
     text += fmt::format(", {} of kind '{}' with {}", which, kind.name, kind.node.gpus.size());
   }
   return text;
