@@ -17,6 +17,7 @@
 #include "platforms/yaml/sourced.hpp"
 #include "protocols/core/rank.hpp"
 #include "protocols/core/units.hpp"
+#include "protocols/gpu/program.hpp"
 
 namespace twinlink::model {
 
@@ -174,12 +175,31 @@ using CopyCosts = std::map<CopyKind, Cost>;
 /// kernels. From a block's last store until the peer's block sees it, the way comes on top: once where lines say by
 /// themselves that they are there, and thrice behind a fence, which waits for the stores' answers.
 struct BlockCosts {
-  Sourced<Rate> rate{};       ///< what a block loads and stores, flags included
+  Sourced<Rate> rate{};  ///< what a block loads and stores, flags included
+  // The same where these are lines; absent: `rate`.
+  std::optional<Sourced<Rate>> ll_rate{};
+  std::optional<Sourced<Rate>> ll128_rate{};
   Sourced<Seconds> ll{};      ///< a line of LL
   Sourced<Seconds> ll128{};   ///< a line of LL128
   Sourced<Seconds> simple{};  ///< a slot of Simple: barrier, fence and counter
+  /// From the end of the call that launches a program until its blocks run, and from their end until the host may know
+  /// of it, both together; absent: as of a kernel that copies within the GPU.
+  std::optional<Sourced<Seconds>> start{};
+  /// The same of a graph of programs: until the blocks of the first one run, and from the end of the last one's;
+  /// absent: `start`.
+  std::optional<Sourced<Seconds>> graph_start{};
   /// From the end of a program until the next one of its graph begins; absent: as nothing.
   std::optional<Sourced<Seconds>> next{};
+
+  [[nodiscard]] Rate rate_of(gpu::LineFormat format) const {
+    if (format == gpu::LineFormat::ll && ll_rate) return ll_rate->value;
+    if (format == gpu::LineFormat::ll128 && ll128_rate) return ll128_rate->value;
+    return rate.value;
+  }
+  /// From a store until the peer's block goes on, beside the way.
+  [[nodiscard]] Seconds hop_of(gpu::LineFormat format) const {
+    return format == gpu::LineFormat::simple ? simple.value : format == gpu::LineFormat::ll ? ll.value : ll128.value;
+  }
 };
 
 /// What a library of Fourier transforms makes of a kind of GPU, in double precision.
@@ -318,6 +338,11 @@ struct RuntimeCosts {
   std::optional<Sourced<Seconds>> completion{};
   /// The CPU asks in vain whether a copy has ended; absent: 0.
   std::optional<Sourced<Seconds>> failed_poll{};
+  /// The CPU is busy for the call that launches a program of thread blocks; absent: as for a kernel that copies within
+  /// the GPU.
+  std::optional<Sourced<Seconds>> program_launch{};
+  /// And for the call that launches a graph of them; absent: `program_launch`.
+  std::optional<Sourced<Seconds>> graph_launch{};
   /// cuDeviceCanAccessPeer, where it is asked at the first message; absent: 0.
   std::optional<Sourced<Seconds>> peer_check{};
 };

@@ -48,9 +48,13 @@ void each_field(Either<Nic> auto& nic, const auto& visit) {
 
 void each_field(Either<BlockCosts> auto& blocks, const auto& visit) {
   visit("rate", blocks.rate);
+  visit("ll_rate", blocks.ll_rate);
+  visit("ll128_rate", blocks.ll128_rate);
   visit("ll", blocks.ll);
   visit("ll128", blocks.ll128);
   visit("simple", blocks.simple);
+  visit("start", blocks.start);
+  visit("graph_start", blocks.graph_start);
   visit("next", blocks.next);
 }
 
@@ -129,6 +133,8 @@ void each_field(Either<RuntimeCosts> auto& costs, const auto& visit) {
   visit("deregister", costs.deregister);
   visit("completion", costs.completion);
   visit("failed_poll", costs.failed_poll);
+  visit("program_launch", costs.program_launch);
+  visit("graph_launch", costs.graph_launch);
   visit("peer_check", costs.peer_check);
 }
 
