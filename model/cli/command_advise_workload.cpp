@@ -17,7 +17,8 @@ namespace {
 
 ExitCode advise(JobQuestion question, bool any_place, const std::string& command_line) {
   const bench::WorkloadOptions& workload = question.job.workload;
-  const bool any_protocols = workload.protocol.empty();
+  const bool any_within = workload.protocol.empty();
+  const bool any_between = any_within && workload.between.empty() && workload.between_domains.empty();
   if (workload.algorithm == "all") throw UsageError("--algorithm all: advise tries all where none is named");
   bench::require_writable(workload);
   const Platform platform = prepare(question);
@@ -25,7 +26,8 @@ ExitCode advise(JobQuestion question, bool any_place, const std::string& command
   const JobSearch search{.platform = &platform,
                          .job = question.job,
                          .any_place = any_place,
-                         .any_protocols = any_protocols,
+                         .any_within = any_within,
+                         .any_between = any_between,
                          .any_chunk = !workload.settings.chunk,
                          .any_depth = !workload.settings.depth,
                          .at_once = question.at_once,

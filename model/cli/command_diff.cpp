@@ -1,5 +1,8 @@
 #include <algorithm>
 #include <iostream>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -53,6 +56,7 @@ RunDifference run_both(const DiffOptions& options, const Platform& a, const Plat
   const std::vector<Place> places = read_pair(options.pair, a);
   const Topology topology(b);
   for (const Place& place : places) topology.require(place);
+  note_idle_faults(b, places);
   bench::SettingsOptions settings = options.settings;
   settings.library = a.library;
   TimesPlan plan{.protocol = &protocol,
@@ -100,12 +104,46 @@ void print_difference(const PlatformDifference& difference) {
   print_parts("Only in B", difference.only_b);
 }
 
-/// A job's algorithms, where there are any.
-std::string algorithms_at(const RunDifference& run, std::size_t i) {
-  const auto at = [i](const MessageTimes& times) { return i < times.algorithms.size() ? times.algorithms[i] : ""; };
-  const std::string a = at(run.a);
-  const std::string b = at(run.b);
-  return a == b || b.empty() ? a : a.empty() ? b : a + ", " + b;
+/// A size on both, or of a job that says several algorithms of a size each of them.
+struct Row {
+  struct Side {
+    std::optional<double> us{};
+    std::string algorithm{};
+  };
+  Bytes size{};
+  Side a{};
+  Side b{};
+};
+
+/// By size, and what only one of both has where the other lacks it.
+std::vector<Row> rows_of(const RunDifference& run) {
+  const auto size_of = [&](const MessageTimes& times, std::size_t i) {
+    return times.sizes.empty() ? run.sizes[i] : times.sizes[i];
+  };
+  const auto has_several = [](const MessageTimes& times) {
+    return std::ranges::adjacent_find(times.sizes) != times.sizes.end();
+  };
+  const bool by_algorithm = has_several(run.a) || has_several(run.b);
+  std::vector<Row> rows;
+  const auto add = [&](const MessageTimes& times, Row::Side Row::*side) {
+    for (std::size_t i = 0; i < times.us.size(); ++i) {
+      const std::string algorithm = i < times.algorithms.size() ? times.algorithms[i] : "";
+      const Bytes size = size_of(times, i);
+      auto row = std::ranges::find_if(rows, [&](const Row& other) {
+        const std::string& known = other.a.us ? other.a.algorithm : other.b.algorithm;
+        return other.size == size && !(other.*side).us && (!by_algorithm || known == algorithm);
+      });
+      if (row == rows.end()) row = rows.insert(rows.end(), {.size = size});
+      (*row).*side = {times.us[i], algorithm};
+    }
+  };
+  add(run.a, &Row::a);
+  add(run.b, &Row::b);
+  if (rows.empty()) {
+    for (const Bytes size : run.sizes) rows.push_back({.size = size});
+  }
+  std::ranges::stable_sort(rows, {}, &Row::size);
+  return rows;
 }
 
 void print_run(const RunDifference& run) {
@@ -117,14 +155,13 @@ void print_run(const RunDifference& run) {
   const bool of_job = !run.a.algorithms.empty() || !run.b.algorithms.empty();
   std::cout << fmt::format("{:<10} {:>14} {:>14} {:>9}{}\n", "size", "A us", "B us", "B / A",
                            of_job ? "  algorithm" : "");
-  const auto cell = [](const MessageTimes& times, std::size_t i) {
-    return times.refused.empty() ? fmt::format("{:.3f}", times.us[i]) : "-";
-  };
-  for (std::size_t i = 0; i < run.sizes.size(); ++i) {
-    const bool both = run.a.refused.empty() && run.b.refused.empty();
-    std::cout << fmt::format("{:<10} {:>14} {:>14} {:>9}{}\n", format_size(run.sizes[i]), cell(run.a, i),
-                             cell(run.b, i), both ? fmt::format("{:.4f}", run.b.us[i] / run.a.us[i]) : "",
-                             of_job ? "  " + algorithms_at(run, i) : "");
+  const auto cell = [](const std::optional<double>& us) { return us ? fmt::format("{:.3f}", *us) : "-"; };
+  for (const Row& row : rows_of(run)) {
+    std::string algorithms = row.a.us ? row.a.algorithm : row.b.algorithm;
+    if (row.a.us && row.b.us && row.a.algorithm != row.b.algorithm) algorithms += ", " + row.b.algorithm;
+    std::cout << fmt::format("{:<10} {:>14} {:>14} {:>9}{}\n", format_size(row.size), cell(row.a.us), cell(row.b.us),
+                             row.a.us && row.b.us ? fmt::format("{:.4f}", *row.b.us / *row.a.us) : "",
+                             of_job ? "  " + algorithms : "");
   }
 }
 
@@ -146,15 +183,20 @@ nlohmann::json to_json(const PlatformDifference& difference) {
 }
 
 nlohmann::json to_json(const RunDifference& run) {
-  const auto times = [](const MessageTimes& of) {
+  nlohmann::json sizes = nlohmann::json::array();
+  const std::vector<Row> rows = rows_of(run);
+  for (const Row& row : rows) sizes.push_back(row.size.count());
+  const auto side_of = [&](const MessageTimes& of, Row::Side Row::*side) {
     if (!of.refused.empty()) return nlohmann::json{{"refused", of.refused}};
-    nlohmann::json json{{"time_us", of.us}, {"path", of.path}};
-    if (!of.algorithms.empty()) json["algorithms"] = of.algorithms;
+    nlohmann::json json{{"path", of.path}, {"time_us", nlohmann::json::array()}};
+    for (const Row& row : rows) {
+      const auto& [us, algorithm] = row.*side;
+      json["time_us"].push_back(us ? nlohmann::json(*us) : nlohmann::json());
+      if (!of.algorithms.empty()) json["algorithms"].push_back(us ? nlohmann::json(algorithm) : nlohmann::json());
+    }
     return json;
   };
-  nlohmann::json sizes = nlohmann::json::array();
-  for (const Bytes size : run.sizes) sizes.push_back(size.count());
-  return {{"what", run.what}, {"bytes", sizes}, {"a", times(run.a)}, {"b", times(run.b)}};
+  return {{"what", run.what}, {"bytes", sizes}, {"a", side_of(run.a, &Row::a)}, {"b", side_of(run.b, &Row::b)}};
 }
 
 /// Prints what differs, and says it as JSON.
@@ -218,11 +260,9 @@ ExitCode diff_of_workload(JobDiffOptions options, const std::string& command_lin
   // What A takes by itself is asked of B as well: the ranks, and above the protocols.
   ReadyJob ready = ready_job(a, job);
   job.ranks = static_cast<int>(ready.places.size());
+  note_idle_faults(b, ready.places);
   nlohmann::json json = compared(a, b, command_line);
   std::vector<MessageTimes> times = times_of_both(a, b, timed(job, question.at_once, {}));
-  for (const MessageTimes& one : times) {
-    if (one.refused.empty()) ready.plan.sizes = one.sizes;
-  }
   const RunDifference run{.what = fmt::format("{} of {} ranks", ready.plan.name(), job.ranks),
                           .sizes = std::move(ready.plan.sizes),
                           .a = std::move(times[0]),

@@ -60,18 +60,20 @@ void add_change_options(CLI::App& command, PlatformOptions& options) {
       .add_option(
           "--degrade", options.faults.degraded,
           "A link, GPU, adapter, hub or memory that has a share of its bandwidth only, such as qpi=50%, or from "
-          "a time on, qpi=50%@2ms: in every node, 5/qpi in node 5; node5 is all of node 5; may be repeated")
+          "a time on, qpi=50%@2ms: in every node, 5/qpi in node 5, 4-7/qpi in four; node5 is all of node 5; may be "
+          "repeated")
       ->allow_extra_args(false)
-      ->type_name("[NODE/]PART=PERCENT%[@TIME]");
+      ->type_name("[NODE[-NODE]/]PART=PERCENT%[@TIME]");
   command
       .add_option("--fail", options.faults.failed,
                   "A link that is gone, or a GPU, an adapter or a hub with all its links: ways lead elsewhere, "
-                  "and no rank is on a GPU that is gone. In every node, 1/hca0 in node 1; node1 is all of it; "
+                  "and no rank is on a GPU that is gone. In every node, 1/hca0 in node 1, 4-7/hca0 in four; node1 is "
+                  "all of it; "
                   "fabric/leaf3-up2 is a cable of the fabric, fabric/spine2 a switch. With "
                   "@TIME it breaks while the run goes on: what "
                   "crosses it then fails, or goes round a cable; may be repeated")
       ->allow_extra_args(false)
-      ->type_name("[NODE/]PART[@TIME]");
+      ->type_name("[NODE[-NODE]/]PART[@TIME]");
 }
 
 void add_within_node_options(CLI::App& command, WithinNode& within_node) {
@@ -147,7 +149,8 @@ void note_idle_faults(const Platform& platform, std::span<const Place> places) {
 
 void add_fabric(std::vector<SizeTime>& times, const Platform& platform) {
   if (!platform.fabric) return;
-  const FabricParts parts = parts_of(*platform.fabric, platform.nodes(), platform.most_nics());
+  const Platform& whole = platform.failures.whole ? *platform.failures.whole : platform;  // what was bought
+  const FabricParts parts = parts_of(*whole.fabric, whole.nodes(), whole.most_nics());
   for (SizeTime& time : times) {
     time.ports = static_cast<std::uint64_t>(parts.ports);
     time.cables = static_cast<std::uint64_t>(parts.cables);
@@ -155,12 +158,6 @@ void add_fabric(std::vector<SizeTime>& times, const Platform& platform) {
 }
 
 void note_estimates(const PlatformOptions& options) {
-  for (const std::string& text : options.faults.failed) {
-    if (!is_cable(text)) continue;
-    std::cerr << "twinlink-sim: note: --fail " << text
-              << ": d-mod-k and s-mod-k take the next link that is left, ecmp draws among those that are left, and "
-                 "adaptive routing spreads over them\n";
-  }
   for (const std::string& text : options.overrides) {
     if (!text.starts_with("mpi.network.eager_limit=") && !text.starts_with("mpi.intra_node.eager_limit=")) continue;
     std::cerr << "twinlink-sim: note: --set " << text

@@ -80,15 +80,8 @@ class NodeCheck {
       error({"count"},
             std::to_string(count) + " nodes, and the fabric's 'size' has places for " + std::to_string(*places));
     }
-    check_ports();
     if (node_.domain > 1) check_domain();
     check_size();
-  }
-
-  void check_ports() {
-    if (!platform_.fabric) return;
-    const std::string wrong = platform_.fabric->wrong_ports(platform_.most_nics());
-    if (!wrong.empty()) error({"count"}, "the fabric's ports: " + wrong);
   }
 
   /// What there are most of is what is too many.
@@ -332,6 +325,14 @@ void check_replaced(const Platform& platform, const NodeKind& kind, const YamlVa
 
 void check_node(const Platform& platform, const YamlValue& nodes, Diagnostics& diagnostics) {
   NodeCheck(platform, nodes, diagnostics).run();
+}
+
+void check_ports(const Platform& platform, const YamlValue& nodes, Diagnostics& diagnostics) {
+  if (!platform.fabric) return;
+  const std::string wrong = platform.fabric->wrong_ports(platform.most_nics());
+  const YamlValue* count = nodes.find("count");
+  if (!wrong.empty())
+    diagnostics.error(count != nullptr ? count->position : nodes.position, "the fabric's ports: " + wrong);
 }
 
 void check_kinds(const Platform& platform, const YamlValue& kinds, Diagnostics& diagnostics) {

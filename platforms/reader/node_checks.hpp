@@ -14,7 +14,10 @@ namespace twinlink::model {
 /// file that platform.node was read from, for the places in messages.
 void check_node(const Platform& platform, const YamlValue& nodes, Diagnostics& diagnostics);
 
-/// The same for each of `kinds`, from which platform.kinds were read.
+/// Checks the ports of the fabric's switches, for the adapters of the node that has most of them.
+void check_ports(const Platform& platform, const YamlValue& nodes, Diagnostics& diagnostics);
+
+/// check_node() for each of `kinds`, from which platform.kinds were read.
 void check_kinds(const Platform& platform, const YamlValue& kinds, Diagnostics& diagnostics);
 
 /// Gives each GPU the memory and the adapter next to it where the file does not name them. `platform` has passed

@@ -369,8 +369,9 @@ void add_files(const YamlValue& value, std::set<const std::string*>& files) {
   for (const YamlValue::Entry& entry : value.entries) add_files(entry.value, files);
 }
 
-/// Checks and takes apart a document of our schema.
-Platform make_platform(const YamlValue& document, std::string name, ReadContext& context) {
+/// Checks and takes apart a document of our schema. Not a whole one: adapters have failed, for which the fabric has ports
+/// all the same.
+Platform make_platform(const YamlValue& document, std::string name, ReadContext& context, bool is_whole = true) {
   std::set<const std::string*> shared_names;
   add_files(document, shared_names);
   std::set<std::string> files;  // what is included twice is read twice
@@ -378,7 +379,10 @@ Platform make_platform(const YamlValue& document, std::string name, ReadContext&
   files.erase(name);
   Platform platform{.file = std::move(name), .included = {files.begin(), files.end()}};
   read_document(document, platform, context);
-  if (const YamlValue* nodes = document.find("nodes")) check_node(platform, *nodes, context.diagnostics);
+  if (const YamlValue* nodes = document.find("nodes")) {
+    check_node(platform, *nodes, context.diagnostics);
+    if (is_whole) check_ports(platform, *nodes, context.diagnostics);
+  }
   if (const YamlValue* kinds = document.find("kinds")) check_kinds(platform, *kinds, context.diagnostics);
   context.diagnostics.throw_if_any();
   complete_nodes(platform);
@@ -413,7 +417,7 @@ Platform read_platform(const std::filesystem::path& named, std::span<const std::
   }
   if (change) change(document);
   require_our_schema(document, context.diagnostics);
-  return make_platform(document, file.lexically_normal().string(), context);
+  return make_platform(document, file.lexically_normal().string(), context, !change);
 }
 
 Platform read_platform_text(const std::string& text, const std::string& name) {

@@ -24,6 +24,7 @@ std::string in_one_line(const std::string& message) {
 }  // namespace
 
 std::string to_string(const Position& position) {
+  if (!position.file) return "the command line";
   if (position.line == 0) return *position.file;
   return *position.file + ":" + std::to_string(position.line) + ":" + std::to_string(position.column);
 }
@@ -35,7 +36,8 @@ void Diagnostics::error(const Position& position, const std::string& message) {
 void Diagnostics::throw_all() const {
   std::vector<Finding> sorted = findings_;
   std::ranges::stable_sort(sorted, {}, [](const Finding& finding) {
-    return std::tuple(std::string_view(*finding.position.file), finding.position.line, finding.position.column);
+    return std::tuple(finding.position.file ? std::string_view(*finding.position.file) : "", finding.position.line,
+                      finding.position.column);
   });
   // What is wrong in an aliased or twice included part would be said once for each use.
   std::set<std::string> said;

@@ -10,7 +10,7 @@ namespace twinlink::model {
 
 /// A place in a file. Line and column count from 1; line 0 is the file as a whole.
 struct Position {
-  std::shared_ptr<const std::string> file{};
+  std::shared_ptr<const std::string> file{};  ///< null: of what the program has added for the command line
   int line = 0;
   int column = 0;
 };

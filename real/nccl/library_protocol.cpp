@@ -91,7 +91,7 @@ class LibraryCommunicator final : public Communicator {
  public:
   LibraryCommunicator(Rank& rank, RealRank& real, const NcclLibrary& library, Seconds timeout)
       : rank_(rank), real_(real), library_(library), timeout_(timeout), comm_(rank, library, all_of(rank), timeout) {}
-  ~LibraryCommunicator() override { real_.free_graphs(); }
+  ~LibraryCommunicator() override { real_.forget_enqueued(name()); }
   LibraryCommunicator(const LibraryCommunicator&) = delete;
   LibraryCommunicator& operator=(const LibraryCommunicator&) = delete;
 
@@ -100,6 +100,9 @@ class LibraryCommunicator final : public Communicator {
   }
 
  private:
+  /// That its calls begin with.
+  [[nodiscard]] std::string name() const { return fmt::format("{} ", static_cast<const void*>(comm_.get())); }
+
   Outcome do_run(Collective what, View data, int times) override {
     if (data.length == Bytes{}) return {};
     const auto parts = gpu::number(rank_.ranks());
@@ -110,14 +113,14 @@ class LibraryCommunicator final : public Communicator {
                                    data.length.count() / halves, kElement, parts));
     }
     rank_.step("enqueue");
-    const std::string name = fmt::format("{} {}", static_cast<const void*>(comm_.get()), static_cast<int>(what));
-    const Op op = real_.enqueue(data, Stream{0}, times, name, [&](std::byte* memory, nccl::Queue queue) {
+    const std::string call = fmt::format("{}{}", name(), static_cast<int>(what));
+    const Op op = real_.enqueue(data, Stream{0}, times, call, [&](std::byte* memory, nccl::Queue queue) {
       enqueue(what, memory, data.length.count() / halves, queue);
     });
     rank_.step("wait");
     const Status status = wait(rank_, op, rank_.now() + timeout_);
     if (status != Status::delivered) {
-      real_.free_graphs();
+      real_.forget_enqueued(name());
       comm_.fail();
     }
     return {status, "step 'wait': NCCL's kernel has not ended"};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -95,7 +97,6 @@ Machine::Machine(FlowNetwork& network, const Topology& topology, std::span<const
 }
 
 void Machine::lay_out_slots() {
-  const Platform& platform = topology_.platform();
   const Node& node = topology_.graph();
   first_nic_ = node.links.size() * slots_per_link;
   first_port_ = first_nic_ + node.nics.size() * slots_per_nic;
@@ -103,51 +104,59 @@ void Machine::lay_out_slots() {
   first_engine_ = first_memory_ + node.memories.size() * slots_per_memory;
   first_host_ = first_engine_ + node.gpus.size() * kSlotsPerGpu;
   no_link_ = first_host_ + node.links.size() * slots_per_host;
-  rates_.resize(no_link_);
   cut_.resize(node.links.size());
-  for (std::size_t i = 0; i < node.links.size(); ++i) {
-    rates_[i * slots_per_link + forward_slot] = node.links[i].forward.value;
-    rates_[i * slots_per_link + backward_slot] = node.links[i].backward.value;
-    rates_[i * slots_per_link + total_slot] = value_of(node.links[i].total);
-    rates_[i * slots_per_link + dma_read_slot] = value_of(node.links[i].dma_read);
-    rates_[i * slots_per_link + dma_write_slot] = value_of(node.links[i].dma_write);
-  }
   limits_each_ = std::ranges::any_of(node.links, [](const Link& link) { return link.each_read || link.each_write; });
+  rates_ = rates_of(topology_);
+}
+
+/// By slot, of a platform with the same parts.
+std::vector<std::optional<Rate>> Machine::rates_of(const Topology& topology) const {
+  const Platform& platform = topology.platform();
+  const Node& node = topology.graph();
+  std::vector<std::optional<Rate>> rates(no_link_);
+  for (std::size_t i = 0; i < node.links.size(); ++i) {
+    rates[i * slots_per_link + forward_slot] = node.links[i].forward.value;
+    rates[i * slots_per_link + backward_slot] = node.links[i].backward.value;
+    rates[i * slots_per_link + total_slot] = value_of(node.links[i].total);
+    rates[i * slots_per_link + dma_read_slot] = value_of(node.links[i].dma_read);
+    rates[i * slots_per_link + dma_write_slot] = value_of(node.links[i].dma_write);
+  }
   for (std::size_t i = 0; platform.fabric && i < node.nics.size(); ++i) {
     const std::size_t nic = first_nic_ + i * slots_per_nic;
-    rates_[nic + out_slot] = rates_[nic + in_slot] = value_of(node.nics[i].link).value_or(platform.fabric->link.value);
+    rates[nic + out_slot] = rates[nic + in_slot] = value_of(node.nics[i].link).value_or(platform.fabric->link.value);
     if (const auto& duplex = platform.fabric->duplex) {
-      rates_[nic + duplex_slot] = Rate{duplex->value.bytes_per_second() * node.nics[i].port_share};
+      rates[nic + duplex_slot] = Rate{duplex->value.bytes_per_second() * node.nics[i].port_share};
     }
   }
   for (std::size_t i = 0; i < node.links.size(); ++i) {
     for (const bool forward : {true, false}) {
-      rates_[port_of({i, forward}) + peer_read_slot] = topology_.peer_rate({i, forward}, true);
-      rates_[port_of({i, forward}) + peer_write_slot] = topology_.peer_rate({i, forward}, false);
+      rates[port_of({i, forward}) + peer_read_slot] = topology.peer_rate({i, forward}, true);
+      rates[port_of({i, forward}) + peer_write_slot] = topology.peer_rate({i, forward}, false);
     }
   }
   for (std::size_t i = 0; i < node.memories.size(); ++i) {
     const std::size_t memory = first_memory_ + i * slots_per_memory;
-    rates_[memory + read_slot] = rates_[memory + write_slot] = value_of(node.memories[i].bandwidth);
+    rates[memory + read_slot] = rates[memory + write_slot] = value_of(node.memories[i].bandwidth);
   }
   for (std::size_t i = 0; i < node.links.size(); ++i) {
-    const auto duplex = topology_.host_duplex(i);
+    const auto duplex = topology.host_duplex(i);
     if (!duplex) continue;
-    rates_[first_host_ + i * slots_per_host + once_slot] = duplex;
-    rates_[first_host_ + i * slots_per_host + twice_slot] = Rate{duplex->bytes_per_second() / 2};
+    rates[first_host_ + i * slots_per_host + once_slot] = duplex;
+    rates[first_host_ + i * slots_per_host + twice_slot] = Rate{duplex->bytes_per_second() / 2};
   }
   for (std::size_t gpu = 0; gpu < node.gpus.size(); ++gpu) {
     for (int i = 0; i < kCopyKinds; ++i) {
       const auto kind = static_cast<CopyKind>(i);
-      const Cost* cost = topology_.cost_of(kind, gpu);
+      const Cost* cost = topology.cost_of(kind, gpu);
       if (cost == nullptr || !shares_engine(kind)) continue;
-      rates_[engine_of(gpu, kind)] = value_of(cost->rate);
+      rates[engine_of(gpu, kind)] = value_of(cost->rate);
     }
     // What reads a peer is another engine than what writes into it, also where both cost the same.
-    if (topology_.cost_of(CopyKind::peer_read, gpu) == nullptr) {
-      rates_[engine_of(gpu, CopyKind::peer_read)] = rates_[engine_of(gpu, CopyKind::peer)];
+    if (topology.cost_of(CopyKind::peer_read, gpu) == nullptr) {
+      rates[engine_of(gpu, CopyKind::peer_read)] = rates[engine_of(gpu, CopyKind::peer)];
     }
   }
+  return rates;
 }
 
 /// The slots of what a link's bytes enter at its end: how much of them passes there as peer traffic.
@@ -364,16 +373,31 @@ void Machine::append(FlowRoute& route, int node, const LinkSlots& slots) {
 }
 
 void Machine::shrink(std::string_view part, double share) {
-  const Node& node = topology_.graph();
-  const std::size_t nic = index_of(node.nics, part);
-  if (share > 0 && nic < node.nics.size() && topology_.platform().fabric) {
-    for (std::size_t slot = 0; slot < slots_per_nic; ++slot)
-      shrink_slot(first_nic_ + nic * slots_per_nic + slot, share);
-    return;
+  if (share > 0) return slow(part, share);
+  for (const std::size_t link : links_of(topology_.graph(), part)) {
+    any_cut_ = cut_[link] = true;
+    for (std::size_t slot = link * slots_per_link; slot < (link + 1) * slots_per_link; ++slot) {
+      for (const auto& [copy, links] : nodes_) {
+        if (links[slot] == nullptr) continue;
+        cut_links_.insert(links[slot]);
+        network_.set_rate(*links[slot], Rate{});
+      }
+    }
   }
-  for (const std::size_t link : links_of(node, part)) {
-    if (share <= 0) any_cut_ = cut_[link] = true;
-    for (std::size_t slot = 0; slot < slots_per_link; ++slot) shrink_slot(link * slots_per_link + slot, share);
+}
+
+/// All that the part has less of, as if it had been slow from the start: also what peers have of a link.
+void Machine::slow(std::string_view part, double share) {
+  if (slowed_ == nullptr) slowed_ = std::make_unique<Platform>(topology_.platform());
+  [[maybe_unused]] const bool known = degrade(*slowed_, part, share, "since then");
+  assert(known);
+  const std::vector<std::optional<Rate>> rates = rates_of(Topology(*slowed_));
+  for (std::size_t slot = 0; slot < no_link_; ++slot) {
+    if (!rates[slot] || rates[slot] == rates_[slot]) continue;
+    rates_[slot] = rates[slot];
+    for (const auto& [copy, links] : nodes_) {
+      if (links[slot] != nullptr && !cut_links_.contains(links[slot])) network_.set_rate(*links[slot], *rates[slot]);
+    }
   }
 }
 
@@ -392,16 +416,6 @@ void Machine::shrink_cable(std::string_view name, double share) {
 bool Machine::is_stranded(const FlowId& flow) const {
   if (flow.flow == nullptr || flow.flow->number != flow.number) return false;
   return std::ranges::any_of(flow.flow->legs, [&](const Flow::Leg& leg) { return gone_cables_.contains(leg.link); });
-}
-
-void Machine::shrink_slot(std::size_t slot, double share) {
-  if (!rates_[slot]) return;
-  if (share > 0) rates_[slot] = Rate{rates_[slot]->bytes_per_second() * share};
-  for (auto& [copy, links] : nodes_) {
-    if (links[slot] == nullptr) continue;
-    if (share <= 0) cut_links_.insert(links[slot]);
-    network_.set_rate(*links[slot], share > 0 ? *rates_[slot] : Rate{});
-  }
 }
 
 bool Machine::is_cut(const FlowRoute& route) const {

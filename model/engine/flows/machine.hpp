@@ -6,6 +6,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -111,7 +112,8 @@ class Machine {
   };
 
   void lay_out_slots();
-  void shrink_slot(std::size_t slot, double share);
+  void slow(std::string_view part, double share);
+  [[nodiscard]] std::vector<std::optional<Rate>> rates_of(const Topology& topology) const;
   [[nodiscard]] SharedLink& make_link(std::size_t slot);
   [[nodiscard]] std::string name_of(std::size_t slot) const;
   [[nodiscard]] std::size_t port_of(const Hop& hop) const;
@@ -142,6 +144,7 @@ class Machine {
   int fabric_changes_ = 0;
   std::unordered_set<const SharedLink*> gone_cables_;
   bool limits_each_ = false;                ///< some link limits a single transfer
+  std::unique_ptr<Platform> slowed_{};      ///< as far as parts have become slow since; null: none has
   std::vector<std::optional<Rate>> rates_;  ///< by slot; nothing: never the limit, so that no flow needs the link
   // Where in a node's links the slots of its parts begin.
   std::size_t first_nic_ = 0;

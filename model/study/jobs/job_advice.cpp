@@ -83,8 +83,10 @@ class Search {
   JobAdvice run() {
     begin();
     round([this](const JobSetting& best, Bytes) { return with_places(best); }, all_algorithms());
-    if (search_.any_protocols) {
+    if (search_.any_within) {
       round([this](const JobSetting& best, Bytes) { return with_within(best); }, all_algorithms());
+    }
+    if (search_.any_between) {
       round([this](const JobSetting& best, Bytes) { return with_between(best); }, all_algorithms());
     }
     if (of_sizes_) {
@@ -175,7 +177,8 @@ class Search {
     }
     run(tasks, [&](const Task& task, const MessageTimes& times) {
       if (!times.refused.empty()) {
-        left_out_.insert({words_of(task.setting, search_), times.refused});
+        const std::string words = words_of(task.setting, search_);
+        left_out_.insert({words.empty() ? task.algorithm : words, times.refused});
         return;
       }
       for (std::size_t n = 0; n < times.us.size(); ++n) {
@@ -239,6 +242,7 @@ class Search {
     for (const std::string& name : fitting(paths(true))) {
       all.push_back(best);
       all.back().within = name;
+      if (!search_.any_between) continue;
       if (best.between.empty() && !others.empty()) all.back().between = best.within;
       if (all.back().between == name) all.back().between.clear();
       // One that does collectives by itself does them between nodes too.
@@ -345,10 +349,14 @@ JobAdvice advise_job(const JobSearch& search) { return Search(search).run(); }
 std::string words_of(const JobSetting& setting, const JobSearch& search) {
   std::string words;
   const auto add = [&](const std::string& word) { words += (words.empty() ? "" : " ") + word; };
-  if (search.any_place) add("--place " + setting.place);
-  if (search.any_protocols) {
+  const JobSetting given = setting_of(search.job);
+  if (setting.place != given.place) add("--place " + setting.place);
+  // Which protocols a job takes by itself depends on its places.
+  const bool other =
+      std::tie(setting.place, setting.within, setting.between) != std::tie(given.place, given.within, given.between);
+  if (search.any_within && other) {
     add("-p " + setting.within);
-    if (!setting.between.empty()) {
+    if (search.any_between && !setting.between.empty()) {
       add((by_domain(search.job) ? "--between-domains " : "--between-nodes ") + setting.between);
     }
   }

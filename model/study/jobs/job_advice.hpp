@@ -43,7 +43,8 @@ struct JobSearch {
   const Platform* platform = nullptr;
   SimulatedJob job{};          ///< with protocols: the user's or the chosen ones
   bool any_place = false;      ///< packed and spread are both tried
-  bool any_protocols = false;  ///< the user names none
+  bool any_within = false;   ///< the user names no first protocol
+  bool any_between = false;  ///< nor a second one
   bool any_chunk = false;
   bool any_depth = false;
   int at_once = 1;
@@ -71,7 +72,7 @@ struct JobAdvice {
 /// given cannot run.
 JobAdvice advise_job(const JobSearch& search);
 
-/// What is added to `workload` for a setting: "--place packed --chunk 1M"; without what the user has given.
+/// What is added to `workload` for a setting: "--place packed --chunk 1M"; without what the job has anyway.
 std::string words_of(const JobSetting& setting, const JobSearch& search);
 
 /// The least time with each value of a choice.

@@ -7,6 +7,7 @@
 #include "model/study/advice.hpp"
 #include "model/study/jobs/job_advice.hpp"
 #include "protocols/bench/cli/csv.hpp"
+#include "protocols/bench/workload/array_job.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -15,22 +16,28 @@ std::string percent_text(double fraction) { return fmt::format("{:.1f} %", 100 *
 
 std::string size_text(Bytes size) { return format_size(size); }
 
-/// "--algorithm ring --place packed".
-std::string all_words(const JobSample& sample, const JobSearch& search) {
+/// "--algorithm ring --place packed"; empty for the job as it is given.
+std::string all_words(const JobSizeAdvice& size, const JobSample& sample, const JobSearch& search) {
   std::string words = words_of(sample.setting, search);
-  if (search.job.workload.algorithm.empty() && sample.algorithm != "trace" && !sample.algorithm.empty()) {
+  if (words.empty() && sample.algorithm == size.given.algorithm) return words;
+  const bench::WorkloadOptions& workload = search.job.workload;
+  const bool has_algorithms = sample.algorithm != "trace" && !bench::is_array_job(workload.workload);
+  if (workload.algorithm.empty() && has_algorithms && !sample.algorithm.empty()) {
     words.insert(0, "--algorithm " + sample.algorithm + (words.empty() ? "" : " "));
   }
   return words;
+}
+std::string best_words(const JobSizeAdvice& size, const JobSearch& search) {
+  return all_words(size, size.ranking.front(), search);
 }
 
 /// Sizes that follow each other with the same settings are a line.
 void print_settings(const JobAdvice& advice, const JobSearch& search, std::ostream& out) {
   out << "\nAdded to the command\n";
   for (std::size_t first = 0; first < advice.sizes.size();) {
-    const std::string words = all_words(advice.sizes[first].ranking.front(), search);
+    const std::string words = best_words(advice.sizes[first], search);
     std::size_t last = first;
-    while (last + 1 < advice.sizes.size() && all_words(advice.sizes[last + 1].ranking.front(), search) == words) ++last;
+    while (last + 1 < advice.sizes.size() && best_words(advice.sizes[last + 1], search) == words) ++last;
     const std::string from = size_text(advice.sizes[first].size);
     out << fmt::format("  {:<16} {}\n", last == first ? from : from + " to " + size_text(advice.sizes[last].size),
                        words.empty() ? "nothing" : words);
@@ -114,7 +121,7 @@ nlohmann::json to_json(const JobAdvice& advice, const JobSearch& search) {
     nlohmann::json point{{"bytes", size.size.count()}, {"given", to_json(size.given)}};
     for (const JobSample& sample : size.ranking) {
       point["ranking"].push_back(to_json(sample));
-      point["ranking"].back()["words"] = all_words(sample, search);
+      point["ranking"].back()["words"] = all_words(size, sample, search);
     }
     for (const JobSample& sample : size.samples) point["tried"].push_back(to_json(sample));
     points.push_back(std::move(point));
@@ -139,7 +146,7 @@ std::string to_csv(const JobAdvice& advice, const JobSearch& search) {
     for (std::size_t place = 0; place < size.ranking.size(); ++place) {
       const JobSample& sample = size.ranking[place];
       csv += fmt::format("{},{},{},{},{},{}\n", size.size.count(), place + 1, sample.algorithm,
-                         bench::csv_cell(all_words(sample, search)), sample.time_us, size.given.time_us);
+                         bench::csv_cell(all_words(size, sample, search)), sample.time_us, size.given.time_us);
     }
   }
   return csv;

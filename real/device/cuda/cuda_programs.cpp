@@ -190,7 +190,7 @@ Event CudaRuntime::enqueue(Stream stream, int times, std::string_view key, const
   whole.add(std::vector{times, stream.index});
   auto found = std::ranges::find(graphs_, whole.bytes(), &ProgramGraph::key);
   if (found == graphs_.end()) {
-    ProgramGraph graph{.key = whole.bytes()};
+    ProgramGraph graph{.key = whole.bytes(), .enqueued = std::string(key)};
     check_cuda(cudaStreamBeginCapture(queue, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
     for (int run = 0; run < times; ++run) calls(queue);
     end_capture(graph, queue);
@@ -208,13 +208,18 @@ void CudaRuntime::end_capture(ProgramGraph& graph, cudaStream_t queue) {
   check_cuda(cudaGraphDestroy(captured), "cudaGraphDestroy");
 }
 
-void CudaRuntime::free_graphs() {
-  for (const ProgramGraph& graph : graphs_) {
-    cudaGraphExecDestroy(graph.exec);
-    cudaFree(graph.lists);
-    cudaFreeHost(graph.counts);
-  }
-  graphs_.clear();
+void CudaRuntime::destroy(const ProgramGraph& graph) {
+  cudaGraphExecDestroy(graph.exec);
+  cudaFree(graph.lists);
+  cudaFreeHost(graph.counts);
+}
+
+void CudaRuntime::forget_enqueued(std::string_view begin) {
+  std::erase_if(graphs_, [&](const ProgramGraph& graph) {
+    if (graph.enqueued.empty() || !graph.enqueued.starts_with(begin)) return false;
+    cudaGraphExecDestroy(graph.exec);  // what is running of it ends on the device first
+    return true;
+  });
 }
 
 /// Blocks that wait look for it now and then.

@@ -62,7 +62,7 @@ CudaRuntime::CudaRuntime(int local_rank, std::span<const DeviceChoice> gpus) {
 CudaRuntime::~CudaRuntime() {
   for (int stream = 0; stream < kStreams; ++stream) give_up_programs(Stream{stream});
   transforms_.reset();
-  free_graphs();
+  for (const ProgramGraph& graph : graphs_) destroy(graph);
   resident_.reset();  // before the rest, which waits for all of the device's work
   // A device in error would only repeat its error here.
   for (const auto& [memory, device] : opened_) {

@@ -8,6 +8,8 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -56,7 +58,7 @@ class CudaRuntime final : public DeviceRuntime {
   Event launch(DeviceProgram program, Stream stream) override;
   [[nodiscard]] Answer runs_libraries() const override { return Answer::granted(); }
   Event enqueue(Stream stream, int times, std::string_view key, const Enqueue& calls) override;
-  void free_graphs() override;
+  void forget_enqueued(std::string_view begin) override;
   void give_up_programs(Stream stream) override;
   bool ended(Event event) override;
   void forget(Event event) override;
@@ -95,6 +97,7 @@ class CudaRuntime final : public DeviceRuntime {
   /// A program that runs several times as one graph.
   struct ProgramGraph {
     std::vector<std::byte> key{};  ///< what it was made of
+    std::string enqueued{};        ///< the key that enqueue() was given
     cudaGraphExec_t exec = nullptr;
     void* lists = nullptr;   ///< device memory
     void* counts = nullptr;  ///< page-locked host memory, which it copies first
@@ -104,6 +107,7 @@ class CudaRuntime final : public DeviceRuntime {
   Event launch_graph(const DeviceProgram& program, Stream stream);
   ProgramGraph make_graph(const DeviceProgram& program, cudaStream_t queue, std::size_t index);
   static void end_capture(ProgramGraph& graph, cudaStream_t queue);
+  static void destroy(const ProgramGraph& graph);
 
   /// CUDA's queue for the stream, behind what the resident kernel has still to do for it.
   cudaStream_t queue_of(Stream stream);

@@ -230,5 +230,21 @@ TEST(ToolsProgram, HelpHasExamplesAndShortLines) {
   }
 }
 
+/// Whatever a part has less of, it has less of at once.
+TEST(SimProgram, APartThatIsSlowAtOnceIsAsSlowAsFromTheStart) {
+  int slower = 0;
+  for (const std::string pair : {"-p gpudirect-v2 --from 0/0 --to 0/2", "-p staging --from 0/0 --to 0/1"}) {
+    const std::string message = "--platform a100-pcie-skylake -b 16M -e 16M " + pair;
+    const double whole = time_of(message);
+    ASSERT_GT(whole, 0);
+    for (const std::string part : {"ring0", "upi", "pcie0", "pcie2", "gpu0", "socket0", "socket1"}) {
+      const double from_start = time_of(message + " --degrade " + part + "=50%");
+      EXPECT_NEAR(time_of(message + " --degrade " + part + "=50%@0us"), from_start, 1e-6 * from_start) << part << pair;
+      slower += from_start > 1.1 * whole ? 1 : 0;
+    }
+  }
+  EXPECT_GE(slower, 6) << "what both messages cross";
+}
+
 }  // namespace
 }  // namespace twinlink::model

@@ -14,6 +14,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string kJob = " all-reduce --ranks 4 -b 4M ";
 
@@ -69,8 +70,54 @@ TEST(WorkloadQuestions, DiffChangesTheSecondAlone) {
   const Ended slow = run("diff workload" + job + "keeneland-kids keeneland-kids --set 'fabric.link=1 GB/s'");
   EXPECT_EQ(slow.code, 0) << slow.text;
   EXPECT_THAT(slow.text, AllOf(HasSubstr("fabric.link"), ContainsRegex("\n4M .* 3\\.[0-9]{4}  ")));
+  // The ranks are on other nodes then, which are alike.
   const Ended gone = run("diff workload" + job + "keeneland-kids keeneland-kids --fail node1 --fail node2");
   EXPECT_EQ(gone.code, 0) << gone.text;
+  EXPECT_THAT(gone.text, ContainsRegex("\n4M .* 1\\.0000  "));
+  const Ended idle = run("diff workload" + job + "keeneland-kids keeneland-kids --degrade 7/hca0=50%");
+  EXPECT_THAT(idle.text, HasSubstr("note: --degrade 7/hca0=50%"));
+}
+
+/// Algorithms that one platform lacks stand beside nothing, and no size beside another.
+TEST(WorkloadQuestions, DiffPairsRowsBySizeAndAlgorithm) {
+  const std::string job = " all-reduce --ranks 6 -p staging --algorithm all -b 64K -e 256K --factor 4 ";
+  for (const std::string platforms : {"hgx-h100 keeneland-kids", "keeneland-kids hgx-h100"}) {
+    const std::string file = ::testing::TempDir() + "twinlink-job-diff.json";
+    const Ended ended = run("diff workload" + job + platforms + " --json " + file);
+    ASSERT_EQ(ended.code, 0) << ended.text;
+    const nlohmann::json result = bench::read_json_file(file).at("run");
+    std::size_t lacks = 0;
+    for (std::size_t i = 0; i < result.at("bytes").size(); ++i) {
+      const bool in_a = !result.at("a").at("time_us").at(i).is_null();
+      const bool in_b = !result.at("b").at("time_us").at(i).is_null();
+      lacks += in_a && in_b ? 0 : 1;
+      if (!in_a || !in_b) continue;
+      EXPECT_EQ(result.at("a").at("algorithms").at(i), result.at("b").at("algorithms").at(i));
+    }
+    EXPECT_EQ(lacks, 2) << "the hierarchical one of two sizes: " << ended.text;
+    const std::string alone = platforms.substr(0, platforms.find(' '));
+    EXPECT_NEAR(result.at("a").at("time_us").at(0).get<double>(),
+                time_of_job(job.substr(0, job.find("--algorithm")) + "-b 64K -e 64K --platform " + alone +
+                            " --algorithm " + result.at("a").at("algorithms").at(0).get<std::string>()),
+                0.01);
+  }
+}
+
+/// What the user names is not varied, and what is advised can be added to what the user has typed.
+TEST(WorkloadQuestions, AdviceLeavesWhatIsNamed) {
+  const std::string file = ::testing::TempDir() + "twinlink-job-advice.json";
+  const std::string job =
+      " all-reduce --ranks 4 --place packed -b 64K -e 64K --platform keeneland-kids --between-nodes staging ";
+  ASSERT_EQ(run("advise workload" + job + "--json " + file).code, 0);
+  const nlohmann::json best = bench::read_json_file(file).at("points").at(0).at("ranking").at(0);
+  const auto words = best.at("words").get<std::string>();
+  EXPECT_THAT(words, Not(HasSubstr("--between-nodes")));
+  EXPECT_NEAR(time_of_job(job + words), best.at("time_us").get<double>(), 1e-3 * best.at("time_us").get<double>());
+  const Ended array =
+      run("advise workload reshape --platform h200-nvlink -p gpudirect-v2 --global 64x64x64 --from slab-x "
+          "--to slab-y");
+  EXPECT_EQ(array.code, 0) << array.text;
+  EXPECT_THAT(array.text, Not(HasSubstr("--algorithm")));
 }
 
 TEST(WorkloadQuestions, WhatIsMissingIsSaid) {

@@ -1,5 +1,6 @@
 // Links that are slow or gone: what is left of a machine, and who is told that nothing is.
 #include <algorithm>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -299,6 +300,19 @@ TEST(Faults, AFabricThatIsCutIsAFailedCheckThatNamesIt) {
             "--fail fabric/leaf7: it cuts off nodes 0 to 19, without another adapter");
   EXPECT_THAT(failure("keeneland-kids", {.failed = {"fabric/leaf1"}}),
               HasSubstr("bad usage: --fail fabric/leaf1: a switch"));
+}
+
+/// Switches have the ports of adapters that have died; what is left of these need not divide by the oversubscription.
+TEST(Faults, ADeadAdapterLeavesItsPort) {
+  const std::string file = ::testing::TempDir() + "twinlink-four-to-one.yaml";
+  std::ofstream(file) << "include: " << TWINLINK_SOURCE_DIR << "/platforms/selene.yaml\n"
+                      << "nodes: {count: 8}\nfabric: {shape: fat-tree, size: [2, 4], oversubscription: '4:1'}\n";
+  const Platform well = read_platform(file, {});
+  ASSERT_EQ(well.node.nics.size(), 8);
+  for (const std::string fault : {"hca3", "1/hca3", "0-3/hca3", "0-7/hca3"}) {
+    const Platform platform = read_platform(file, {}, Faults{.failed = {fault}});
+    EXPECT_EQ(Topology(platform).fabric_nics(), 8) << fault;
+  }
 }
 
 TEST(Faults, ACableMayFailLater) {
