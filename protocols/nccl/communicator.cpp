@@ -270,7 +270,8 @@ class NcclCommunicator final : public Communicator {
   [[nodiscard]] std::string way_to(const PeerFifos& fifos, gpu::LineFormat format) const {
     std::string way(to_string(fifos.way()));
     if (fifos.way() != Way::network) return way;
-    return way + (fifos.reads_device_memory(format) ? "/GDR" : "");
+    way += fifos.reads_device_memory(format) ? "/GDR" : "";
+    return way + (fifos.crosses_to_rail(format) ? "/PXN" : "");
   }
 
   /// The rank so many places further on.

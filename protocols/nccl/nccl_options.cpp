@@ -50,6 +50,8 @@ constexpr std::array kOptions{
     Option{"shm_disable", kNamesOf<kSwitch>, "0", "do not meet in host memory"},
     Option{"gdr_level", kNamesOf<kAdapterLevels>, "SYS",
            "where slots between nodes lie in device memory: wherever adapters read and write it, nowhere"},
+    Option{"pxn_disable", kNamesOf<kSwitch>, "0",
+           "messages to another rail leave by the own adapter, not from the GPU of the node that is beside that rail"},
 };
 
 constexpr std::array kAliases{Alias{"NCCL_ALGO", "algo"},
@@ -62,7 +64,8 @@ constexpr std::array kAliases{Alias{"NCCL_ALGO", "algo"},
                               Alias{"NCCL_P2P_DISABLE", "p2p_disable"},
                               Alias{"NCCL_P2P_LEVEL", "p2p_level"},
                               Alias{"NCCL_SHM_DISABLE", "shm_disable"},
-                              Alias{"NCCL_NET_GDR_LEVEL", "gdr_level"}};
+                              Alias{"NCCL_NET_GDR_LEVEL", "gdr_level"},
+                              Alias{"NCCL_PXN_DISABLE", "pxn_disable"}};
 
 int channels_of(const OptionReader& read, std::string_view name) {
   const std::uint64_t channels = read.count(name);
@@ -126,7 +129,8 @@ Options read_options(const Protocol& protocol, const Settings& settings, std::st
                       .slots = slots,
                       .channels = options.fixed.channels.value_or(options.ground.channels),
                       .p2p = options.p2p,
-                      .gdr = read.choice("gdr_level", kAdapterLevels) == Level::all};
+                      .gdr = read.choice("gdr_level", kAdapterLevels) == Level::all,
+                      .pxn = options.p2p && !read.choice("pxn_disable", kSwitch)};
   return options;
 }
 
