@@ -174,14 +174,14 @@ TEST(ProgramForms, ASlowerProcessorLaunchesMoreSlowly) {
 }
 
 /// Lines may be stored at a rate of their own.
-TEST(ProgramForms, LinesHaveTheirOwnRate) {
+Seconds beside_hops(const std::string& format, Seconds hop) {
   Platform platform = machine();
   platform.gpu_types.front().blocks->ll_rate = made_up(Rate{kBlockRate.bytes_per_second() / 2});
   platform.gpu_types.front().blocks->ll128_rate = made_up(Rate{kBlockRate.bytes_per_second() / 4});
-  const auto beside_hops = [&](const std::string& format, Seconds hop) {
-    return time_on(platform, peers(2), settings_of(format, 1), Collective::all_reduce, kElements) - kOverhead - hop * 2;
-  };
-  expect_near(beside_hops("ll", kHopLl), 32_B / kBlockRate * 2);
+  return time_on(platform, peers(2), settings_of(format, 1), Collective::all_reduce, kElements) - kOverhead - hop * 2;
+}
+TEST(ProgramForms, LinesOfLlHaveTheirOwnRate) { expect_near(beside_hops("ll", kHopLl), 32_B / kBlockRate * 2); }
+TEST(ProgramForms, LinesOfLl128HaveTheirOwnRate) {
   expect_near(beside_hops("ll128", kHopLl128), 128_B / kBlockRate * 4);
 }
 
