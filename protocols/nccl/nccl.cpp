@@ -194,6 +194,12 @@ class NcclChannel final : public Channel {
   Bytes chosen_for_{};
 };
 
+void require_switch(const Path& path, const Options& options) {
+  if (options.fixed.algorithm != gpu::Algorithm::nvls || (path.switch_reduces && options.p2p)) return;
+  throw UnavailableError("protocol 'nccl' cannot run here: algo is nvls, but " +
+                         (options.p2p ? path.switch_reduces.reason : "GPUs may not meet in each other's memory"));
+}
+
 /// A rank may exchange messages with all others at once, and a block that waits keeps its multiprocessor: a large GPU
 /// has 132 of them, and each channel two blocks.
 void leave_room_for_others(Options& options, int ranks) {
@@ -240,6 +246,7 @@ class Nccl final : public Protocol {
       const Path& path = rank.path_to(RankId{r});
       require_support(*this, path);
       require_meeting(path, with_peers);
+      require_switch(path, with_peers);
     }
     return nccl::make_communicator(rank, settings, with_peers, read_options(*this, settings, model, false));
   }
