@@ -52,7 +52,7 @@ constexpr std::array kOfTree{Latency{8.4, 4.0, 4.0, 14}, Latency{6.8, 0.6, 1.0, 
 
 // Of a switch that adds up: what NCCL expects of its links by generation, src/tuning/nvls.cc.
 constexpr std::array kOfSwitch{0.0, 0.0, 0.85, 0.74};
-constexpr double kSwitchLatency_us = 25;
+constexpr double kSwitchMicroseconds = 25;
 constexpr int kSwitchChannels = 16;
 constexpr int kLeastBehindSwitch = 3;  ///< two GPUs have nothing of it, and NCCL leaves it out
 
@@ -145,7 +145,7 @@ double predicted_of_switch_us(const Ground& ground, Bytes bytes, int ranks) {
   const double links =
       ground.ring.bytes_per_second() * kOfSwitch.at(static_cast<std::size_t>(std::clamp(ground.generation, 1, 4)) - 1);
   const double rate = links * (kSwitchChannels - 1) / kSwitchChannels * ranks / (ranks - 1);
-  return kSwitchLatency_us + static_cast<double>(bytes.count()) / rate * 1e6;
+  return kSwitchMicroseconds + static_cast<double>(bytes.count()) / rate * 1e6;
 }
 
 double predicted_us(const Ground& ground, Operation operation, Candidate candidate, Bytes bytes, int ranks,

@@ -32,11 +32,11 @@ Way way_between(const Path& path, const Geometry& geometry) {
 }
 
 std::optional<RankId> beside_rail_of(Rank& rank, RankId peer) {
-  const Place own = rank.place(rank.id());
+  const Place& own = rank.place(rank.id());
   const int rail = rank.place(peer).gpu;
   if (own.gpu == rail) return std::nullopt;
   for (int r = 0; r < rank.ranks(); ++r) {
-    const Place place = rank.place(RankId{r});
+    const Place& place = rank.place(RankId{r});
     if (place.node != own.node || place.gpu != rail) continue;
     const Path& path = rank.path_to(RankId{r});
     const Rate adapter = rank.path_to(peer).adapter_rate;
