@@ -119,6 +119,7 @@ ExitCode explain(ExplainOptions options, const std::string& command_line) {
   all.steps = steps_of(message.reports);
   all.delivered = message.delivered;
   all.half_round_trip = half_trip;
+  all.links = std::move(message.links);
 
   nlohmann::json json = to_json(all);
   json["program"] = program_name();

@@ -1,5 +1,6 @@
 #include "model/cli/explanation.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -62,6 +63,16 @@ nlohmann::json to_json(const ExplainedStep& step) {
           {"completion_us", r.completion.microseconds()}};
 }
 
+/// What held its bytes up longest, if anything did.
+std::string held_up(const Explanation& all) {
+  const auto longest = std::ranges::max_element(all.links, {}, &LinkShare::bottleneck);
+  if (longest == all.links.end() || longest->bottleneck <= Seconds{}) {
+    return "Held up by no link: its own engines, blocks and CPUs set the pace";
+  }
+  return fmt::format("Held up by {} for {}, which was at {:.1f} % of its rate", longest->name,
+                     format_seconds(longest->bottleneck), longest->utilisation * 100);
+}
+
 }  // namespace
 
 std::vector<ExplainedStep> steps_of(const std::vector<OpReport>& reports) {
@@ -109,6 +120,7 @@ void print_steps(const Explanation& all, std::ostream& out) {
     if (!r.route.empty()) out << fmt::format("{:28}by {}\n", "", r.route);
   }
   out << fmt::format("\nDelivered after {}\n", format_seconds(all.delivered));
+  out << held_up(all) << '\n';
   constexpr double kAlike = 1e-3;
   const double half = all.half_round_trip.value();
   if (half > 0 && std::abs(half / all.delivered.value() - 1) > kAlike) {
@@ -134,7 +146,8 @@ nlohmann::json to_json(const Explanation& all) {
                       {"protocol", all.protocol},
                       {"settings", bench::settings_text(all.settings)},
                       {"path_taken", all.path_taken},
-                      {"delivered_us", all.delivered.microseconds()}};
+                      {"delivered_us", all.delivered.microseconds()},
+                      {"held_up", held_up(all)}};
   if (all.half_round_trip > Seconds{}) json["half_round_trip_us"] = all.half_round_trip.microseconds();
   if (all.packing.needed()) json["layout"] = to_string(all.packing.layout);
   for (const auto& [protocol, text] : all.verdicts) json["protocols"][protocol] = text;

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "model/study/watch/link_shares.hpp"
 #include "protocols/bench/cli/layout_options.hpp"
 #include "protocols/core/path.hpp"
 #include "protocols/core/protocol.hpp"
@@ -51,6 +52,7 @@ struct Explanation {
   /// Half of a round trip, which 'run' measures: the way back may be another one, and there a receiver gets ready only
   /// after its own message. Zero: not known.
   Seconds half_round_trip{};
+  std::vector<LinkShare> links{};  ///< that the message crossed
 };
 
 /// Copies of the blocks of one message follow each other on their rank: one step for all of them.

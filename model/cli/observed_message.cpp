@@ -1,7 +1,9 @@
 #include "model/cli/observed_message.hpp"
 
 #include <algorithm>
+#include <functional>
 
+#include "model/engine/flows/machine.hpp"
 #include "model/engine/simulation.hpp"
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/bench/measure/warm_up.hpp"
@@ -16,6 +18,9 @@ ObservedMessage observe_message(const Platform& platform, const std::vector<Plac
   std::vector<OpReport>& reports = all.reports;
   Seconds began{};
   Seconds delivered{};
+  std::function<std::vector<LinkUse>()> read;
+  std::vector<LinkUse> before;
+  std::vector<FlowRecord> flows;
   const auto body = [&](MeasuredRank& simulated) {
     bench::SetUpRank ready(simulated);
     MeasuredRank& rank = ready;
@@ -25,10 +30,18 @@ ObservedMessage observe_message(const Platform& platform, const std::vector<Plac
     const PackedBuffers packed(rank, protocol, packing, size, size);
     auto channel = twinlink::connect(rank, peer, protocol, settings, packing, packed);
     const auto round = [&] {
-      if (rank.id().value == 0) began = rank.now();
+      if (rank.id().value == 0) {
+        began = rank.now();
+        before = read();
+        flows.clear();
+      }
       const Outcome outcome = rank.id().value == 0 ? channel->send(message) : channel->receive(message);
       if (!outcome.ok()) throw Error(std::string(to_string(outcome.status)) + ": " + outcome.reason);
-      if (rank.id().value == 1) delivered = rank.now();
+      if (rank.id().value == 1) {
+        delivered = rank.now();
+        // The machine's links are there as long as it is.
+        all.links = link_shares(before, read(), flows, bottlenecks_of(flows), began, delivered);
+      }
       rank.step("");  // what follows is no part of the protocol
       bench::synchronize(rank, peer, patience);
     };
@@ -47,7 +60,10 @@ ObservedMessage observe_message(const Platform& platform, const std::vector<Plac
     bench::synchronize(rank, peer, patience);
   };
   simulate(platform, places, body,
-           {.observer = [&](const OpReport& report) { reports.push_back(report); }, .idle_faults = &all.idle});
+           {.observer = [&](const OpReport& report) { reports.push_back(report); },
+            .on_flow = [&](const FlowRecord& flow) { flows.push_back(flow); },
+            .idle_faults = &all.idle,
+            .link_use = &read});
   std::erase_if(reports, [](const OpReport& r) { return r.step.empty(); });
   std::ranges::stable_sort(reports, {}, &OpReport::started);
   for (OpReport& report : reports) {

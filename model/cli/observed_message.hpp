@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "model/study/watch/link_shares.hpp"
 #include "platforms/machine/platform.hpp"
 #include "protocols/bench/cli/layout_options.hpp"
 #include "protocols/core/path.hpp"
@@ -17,6 +18,7 @@ struct ObservedMessage {
   std::string path_taken{};
   std::vector<std::string> idle{};  ///< SimulationOptions::idle_faults
   Seconds delivered{};
+  std::vector<LinkShare> links{};  ///< that it crossed, as link_shares() has them
 };
 
 /// Sends messages of `size` from the first of two places to the second until they are warm, and tells of one more.

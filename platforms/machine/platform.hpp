@@ -115,6 +115,9 @@ struct HostMemory {
 struct Hub {
   std::string name{};
   Passing passing{.forwards = Forwards::all};
+  /// It adds up what a GPU reads of all GPUs behind it, and spreads what one stores to all: what that gets of the links
+  /// of a GPU, each way; absent: it does not.
+  std::optional<Sourced<Rate>> reduces{};
 };
 
 struct Nic {

@@ -29,7 +29,10 @@ void each_field(Either<HostMemory> auto& memory, const auto& visit) {
   each_field(memory.passing, visit);
 }
 
-void each_field(Either<Hub> auto& hub, const auto& visit) { each_field(hub.passing, visit); }
+void each_field(Either<Hub> auto& hub, const auto& visit) {
+  visit("reduces", hub.reduces);
+  each_field(hub.passing, visit);
+}
 
 /// Rates as they are of all links in parallel.
 void each_field(Either<Link> auto& link, const auto& visit) {

@@ -311,6 +311,20 @@ Answer Topology::gpu_programs(const Path& path, std::size_t a, std::size_t b) co
   return Answer::refused("thread blocks on different nodes reach no memory of each other, and there is no network");
 }
 
+const Hub* Topology::reducing_hub(std::size_t a, std::size_t b) const {
+  const Route route = copy_route({Location::Kind::gpu, a}, {Location::Kind::gpu, b});
+  if (route.size() != 2) return nullptr;
+  const Link& link = graph_.links[route.front().link];
+  const auto hub = std::ranges::find(graph_.hubs, route.front().forward ? link.to : link.from, &Hub::name);
+  return hub != graph_.hubs.end() && hub->reduces ? &*hub : nullptr;
+}
+
+Answer Topology::switch_reduces(std::size_t a, std::size_t b) const {
+  if (a != b && peer_access(a, b) && reducing_hub(a, b) != nullptr) return Answer::granted();
+  return Answer::refused("no switch that joins " + graph_.gpus[a].name + " and " + graph_.gpus[b].name +
+                         " adds up: the platform says that of a hub by 'reduces'");
+}
+
 void Topology::set_rates(Path& path, std::size_t a, std::size_t b) const {
   if (path.peer_access && a != b) {
     const Route route = copy_route({Location::Kind::gpu, a}, {Location::Kind::gpu, b});
@@ -350,6 +364,9 @@ Path Topology::path(const Place& a, const Place& b) const {
   path.one_sided = path.same_node || path.device_mapping ? path.device_mapping : path.device_memory_on_network;
   if (!path.same_node || platform_.within_node.loopback) path.shared_buffers = platform_.software.shared_buffers();
   path.gpu_programs = gpu_programs(path, gpu_of(a), gpu_of(b));
+  path.switch_reduces = copy_of(a.node) == copy_of(b.node)
+                            ? switch_reduces(gpu_of(a), gpu_of(b))
+                            : Answer::refused("the GPUs are on different nodes, which no switch that adds up joins");
   const auto mapped = [&](const Place& place) {
     return cost_of(CopyKind::cpu_to_device, gpu_of(place)) != nullptr &&
            cost_of(CopyKind::cpu_from_device, gpu_of(place)) != nullptr;

@@ -154,6 +154,8 @@ class Topology {
   /// Over which adapters a message of `size` goes between two GPUs, in equal parts.
   [[nodiscard]] std::vector<Adapters> adapters(std::size_t from_gpu, std::size_t to_gpu, Bytes size) const;
 
+  /// The hub that joins two GPUs of one copy of the graph by a link of each, and adds up for them; null: there is none.
+  [[nodiscard]] const Hub* reducing_hub(std::size_t a, std::size_t b) const;
   /// Does the platform say what such a copy costs?
   [[nodiscard]] bool has_copy_cost(End from, End to) const { return find_copy_cost(from, to).cost != nullptr; }
   /// Latency of the way from a store until it is at the other end.
@@ -252,6 +254,7 @@ class Topology {
   [[nodiscard]] Answer device_memory_on_network(const Place& a, const Place& b) const;
   void set_rates(Path& path, std::size_t a, std::size_t b) const;
   [[nodiscard]] Answer gpu_programs(const Path& path, std::size_t a, std::size_t b) const;
+  [[nodiscard]] Answer switch_reduces(std::size_t a, std::size_t b) const;
   [[nodiscard]] std::optional<CopyKind> kernel_kind(End from, End to) const;
 
   void plug_in();

@@ -4,10 +4,6 @@
 
 namespace twinlink {
 
-Buffer MeasuredRank::allocate_beside(RankId peer, Bytes) {
-  throw UnavailableError("this process does not drive the GPU of rank " + std::to_string(peer.value));
-}
-
 Op MeasuredRank::add(View to, View from, Stream stream) {
   require_transfer(to, from, stream);
   constexpr std::uint64_t kElement = sizeof(std::uint64_t);

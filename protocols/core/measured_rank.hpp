@@ -23,11 +23,6 @@ class MeasuredRank : public Rank {
   /// the backend cannot tell, and in a simulation, where nobody stops.
   [[nodiscard]] virtual Seconds silence_of(RankId peer) { return static_cast<void>(peer), Seconds{}; }
 
-  /// New memory on the GPU of `peer`, for a process that drives both GPUs: no handle and no MPI. Owned by this rank,
-  /// and used in copy() like its own. An UnavailableError where this process does not see that GPU, or the backend has
-  /// no such process.
-  virtual Buffer allocate_beside(RankId peer, Bytes size);
-
   /// Adds each element of `from` to that of `to`: unsigned numbers of 64 bits. Both are device memory of this rank's
   /// own, which a kernel adds up, or both are host memory, which the calling CPU adds up before this returns. Of one
   /// length, which is a multiple of 8 B, as their places are; else a UsageError. In its turn of the stream.

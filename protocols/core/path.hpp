@@ -71,6 +71,9 @@ struct Path {
   /// over the network.
   Answer gpu_programs = Answer::refused("nothing here runs programs of thread blocks");
 
+  /// Does a switch between the two GPUs add up what one reads of all GPUs behind it, and spread what one stores?
+  Answer switch_reduces = Answer::refused("nothing here has a switch that adds up");
+
   /// Why an adapter that reads and writes device memory exists here on paper only; empty where it does exist.
   std::string hypothetical{};
 };

@@ -34,6 +34,10 @@ const Place& Rank::place(RankId rank) const {
   throw UsageError("there is no rank " + std::to_string(rank.value) + " among " + std::to_string(ranks()));
 }
 
+Buffer Rank::allocate_beside(RankId peer, Bytes) {
+  throw UnavailableError("this process does not drive the GPU of rank " + std::to_string(peer.value));
+}
+
 Answer Rank::check_peer_access(RankId peer) {
   const Path& path = path_to(peer);
   return path.same_device ? Answer::granted() : path.peer_access;

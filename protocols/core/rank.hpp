@@ -215,6 +215,10 @@ class Rank {
 
   /// New memory, owned by this rank until release(). `locality` matters for host memory only.
   virtual Buffer allocate(Memory kind, Bytes size, Locality locality = Locality::near) = 0;
+  /// New memory on the GPU of `peer`, for a process that drives both GPUs: no handle and no MPI. Owned by this rank,
+  /// and used like its own. An UnavailableError where this process does not see that GPU, or the backend has no such
+  /// process.
+  virtual Buffer allocate_beside(RankId peer, Bytes size);
   /// Frees a buffer. A UsageError while an operation of this rank uses it, and for device memory while a peer has it
   /// open; shared pinned memory stays for the peers that have it open. After abandon() the memory itself is kept, but
   /// the buffer is gone for the caller.

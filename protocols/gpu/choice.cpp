@@ -50,6 +50,12 @@ constexpr std::size_t index(LineFormat format) { return static_cast<std::size_t>
 constexpr std::array kOfRing{Latency{8.4, 3.4, 5.7, 14}, Latency{6.6, 0.6, 1.0, 2.7}, Latency{14.0, 1.9, 2.5, 4.0}};
 constexpr std::array kOfTree{Latency{8.4, 4.0, 4.0, 14}, Latency{6.8, 0.6, 1.0, 5.0}, Latency{14.0, 1.25, 1.9, 8.5}};
 
+// Of a switch that adds up: what NCCL expects of its links by generation, src/tuning/nvls.cc.
+constexpr std::array kOfSwitch{0.0, 0.0, 0.85, 0.74};
+constexpr double kSwitchMicroseconds = 25;
+constexpr int kSwitchChannels = 16;
+constexpr int kLeastBehindSwitch = 3;  ///< two GPUs have nothing of it, and NCCL leaves it out
+
 /// What trees of a middle size lack, by doublings from 64 B.
 constexpr std::size_t kDoublings = 23;
 constexpr std::array<std::array<double, kDoublings>, 3> kTreeShare{
@@ -110,7 +116,9 @@ double bus_rate(const Ground& ground, Candidate candidate, int channels) {
 int channels_for(const Ground& ground, Candidate candidate, Bytes bytes, int ranks, const Fixed& fixed) {
   if (fixed.channels) return *fixed.channels;
   const auto least = static_cast<std::uint64_t>(ground.least_channels);
-  const auto most = static_cast<std::uint64_t>(ground.channels);
+  const bool switched = candidate.algorithm == Algorithm::nvls;
+  const auto most = static_cast<std::uint64_t>(
+      switched ? std::max(ground.least_channels, std::min(ground.channels, kSwitchChannels)) : ground.channels);
   const std::uint64_t wanted = bytes.count() / worth(candidate.format, candidate.algorithm, ranks);
   return static_cast<int>(std::clamp(wanted, least, most));
 }
@@ -132,8 +140,17 @@ double latency_us(const Ground& ground, Operation operation, Candidate candidate
   return latency.base_us + (steps - between) * inside + between * latency.hop_network_us;
 }
 
+/// A read brings the sum of all, and a store goes to all; one channel is counted for what ranks tell each other.
+double predicted_of_switch_us(const Ground& ground, Bytes bytes, int ranks) {
+  const double links =
+      ground.ring.bytes_per_second() * kOfSwitch.at(static_cast<std::size_t>(std::clamp(ground.generation, 1, 4)) - 1);
+  const double rate = links * (kSwitchChannels - 1) / kSwitchChannels * ranks / (ranks - 1);
+  return kSwitchMicroseconds + static_cast<double>(bytes.count()) / rate * 1e6;
+}
+
 double predicted_us(const Ground& ground, Operation operation, Candidate candidate, Bytes bytes, int ranks,
                     int channels) {
+  if (candidate.algorithm == Algorithm::nvls) return predicted_of_switch_us(ground, bytes, ranks);
   const bool tree = candidate.algorithm == Algorithm::tree;
   const auto size = static_cast<double>(bytes.count());
   double us = latency_us(ground, operation, candidate, ranks);
@@ -163,8 +180,15 @@ std::string name_of(Candidate candidate, bool of_trees) {
   return of_trees ? std::string(to_string(candidate.algorithm)) + " " + format : format;
 }
 
+/// A switch adds up slots of simple alone, of one node or domain.
+bool can_be_switched(const Ground& ground, Operation operation, int ranks, const Fixed& fixed) {
+  if (operation != Operation::all_reduce || (fixed.format && *fixed.format != LineFormat::simple)) return false;
+  if (fixed.algorithm) return *fixed.algorithm == Algorithm::nvls;
+  return ground.reduces && ground.nodes == 1 && ranks >= kLeastBehindSwitch;
+}
+
 /// What the user leaves to choose from, rings first.
-std::vector<Candidate> candidates(const Ground& ground, Operation operation, const Fixed& fixed) {
+std::vector<Candidate> candidates(const Ground& ground, Operation operation, int ranks, const Fixed& fixed) {
   std::vector<Candidate> all;
   for (const Algorithm algorithm : {Algorithm::ring, Algorithm::tree}) {
     if (algorithm == Algorithm::tree && operation != Operation::all_reduce) continue;
@@ -174,6 +198,7 @@ std::vector<Candidate> candidates(const Ground& ground, Operation operation, con
       all.push_back({algorithm, format});
     }
   }
+  if (can_be_switched(ground, operation, ranks, fixed)) all.push_back({Algorithm::nvls, LineFormat::simple});
   return all;
 }
 
@@ -212,10 +237,10 @@ Choice choose(const Ground& ground, Operation operation, Bytes bytes, int ranks,
         operation == Operation::exchange ? bytes : Bytes{bytes.count() / static_cast<std::uint64_t>(ranks)};
     return with({.format = each <= kMostLl ? LineFormat::ll : LineFormat::simple}, "messages of up to 16 KiB go by ll");
   }
-  const std::vector<Candidate> all = candidates(ground, operation, fixed);
+  const std::vector<Candidate> all = candidates(ground, operation, ranks, fixed);
   if (all.size() == 1) return with(all.front(), "the user's");
   // Within a node without a choice the word "ring" says nothing.
-  const bool trees = std::ranges::any_of(all, [](Candidate each) { return each.algorithm == Algorithm::tree; });
+  const bool trees = std::ranges::any_of(all, [](Candidate each) { return each.algorithm != Algorithm::ring; });
   std::optional<Choice> best;
   double least = 0;
   std::string why;

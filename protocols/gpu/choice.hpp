@@ -20,8 +20,9 @@ struct Ground {
   int channels = 2;  ///< at the most
   // Of several nodes, or domains of nodes that NVLinks join.
   int nodes = 1;
-  int per_node = 1;  ///< ranks
-  Rate network{};    ///< of all adapters of a node; zero: 12 GB/s for each rank
+  int per_node = 1;      ///< ranks
+  Rate network{};        ///< of all adapters of a node; zero: 12 GB/s for each rank
+  bool reduces = false;  ///< a switch joins all GPUs, and adds up
 };
 
 /// By the model of the GPUs, "NVIDIA H200", and whether they reach each other's memory.

@@ -32,7 +32,8 @@ enum class Operation : std::uint8_t {
 /// How an all-reduce goes.
 enum class Algorithm : std::uint8_t {
   ring,
-  tree  ///< sums go up, and come down again: fewer steps between nodes
+  tree,  ///< sums go up, and come down again: fewer steps between nodes
+  nvls   ///< the switch that joins the GPUs adds up (nvls.hpp)
 };
 
 /// What reductions add up: unsigned numbers of 64 bits.
@@ -157,12 +158,16 @@ constexpr std::int32_t kDown = 1;
 TWINLINK_GPU constexpr bool is_tree(const Program& p) {
   return p.operation == Operation::all_reduce && p.algorithm == Algorithm::tree;
 }
+TWINLINK_GPU constexpr bool is_switched(const Program& p) {
+  return p.operation == Operation::all_reduce && p.algorithm == Algorithm::nvls;
+}
 TWINLINK_GPU constexpr bool has_roles(const Program& p) {
   return p.operation == Operation::all_to_all || is_tree(p) ||
          (p.operation == Operation::exchange && p.bytes > 0 && p.received > 0);
 }
+TWINLINK_GPU constexpr std::int32_t roles_of(const Program& p) { return is_switched(p) ? 3 : has_roles(p) ? 2 : 1; }
 /// Those of one role lie one behind the other, by channel.
-TWINLINK_GPU constexpr std::int32_t blocks_of(const Program& p) { return has_roles(p) ? 2 * p.channels : p.channels; }
+TWINLINK_GPU constexpr std::int32_t blocks_of(const Program& p) { return roles_of(p) * p.channels; }
 
 // ---- FIFOs ----------------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,8 @@
 #include "protocols/gpu/slot_list.hpp"
 
+#include <algorithm>
+
+#include "protocols/gpu/nvls.hpp"
 #include "protocols/gpu/run.hpp"
 
 namespace twinlink::gpu {
@@ -48,6 +51,12 @@ SlotList list_slots(const Program& program, std::int32_t channel, const Stand& s
   SlotList list;
   list.sent.resize(links);
   list.received.resize(links);
+  if (is_switched(program)) {
+    const std::vector<std::uint64_t> rounds(switch_rounds(program, channel), program.slot);
+    std::ranges::fill(list.sent, rounds);
+    std::ranges::fill(list.received, rounds);
+    return list;
+  }
   ListingBlock block(channel, stand, order, list);
   for (std::int32_t role = 0; role < blocks_of(program) / program.channels; ++role) {
     block.play(role);

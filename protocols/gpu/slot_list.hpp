@@ -18,7 +18,8 @@ struct SlotList {
   std::vector<std::vector<std::uint64_t>> received{};
 };
 
-/// `order` has the ranks of the channel's ring by their places; empty: by their numbers.
+/// A switch that adds up has a slot of every link in each round. `order` has the ranks of the channel's ring by their
+/// places; empty: by their numbers.
 SlotList list_slots(const Program& program, std::int32_t channel, const Stand& stand,
                     std::span<const std::int32_t> order, std::size_t links);
 

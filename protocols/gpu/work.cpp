@@ -20,6 +20,7 @@ bool fits(const Work& work) {
     case Operation::all_to_all:
       return links == static_cast<std::size_t>(work.program.ranks) - 1;
     default:
+      if (is_switched(work.program)) return links == static_cast<std::size_t>(work.program.ranks) - 1;
       return work.stands.empty() ? links == 2 && !is_tree(work.program) : links > 0;
   }
 }
@@ -126,12 +127,14 @@ std::string_view to_string(Operation operation) {
   return "?";
 }
 
-std::string_view to_string(Algorithm algorithm) { return algorithm == Algorithm::tree ? "tree" : "ring"; }
+std::string_view to_string(Algorithm algorithm) {
+  return algorithm == Algorithm::tree ? "tree" : algorithm == Algorithm::nvls ? "nvls" : "ring";
+}
 
 std::string describe(const Work& work) {
   const Program& p = work.program;
   std::string text = std::string(to_string(p.operation)) + " " + std::string(to_string(p.format));
-  if (is_tree(p)) text += " " + std::string(to_string(p.algorithm));
+  if (is_tree(p) || is_switched(p)) text += " " + std::string(to_string(p.algorithm));
   if (p.operation == Operation::exchange) {
     text += " " + std::to_string(p.bytes) + " B out, " + std::to_string(p.received) + " B in";
   } else if (p.operation != Operation::clear) {
@@ -178,6 +181,8 @@ void require_work(const Work& work) {
     require(p.ranks == 2 && p.channels == 1 && p.bytes <= p.slot,
             what + " of more than one slot between two ranks, in one channel");
   }
+  require(!is_switched(p) || (p.format == LineFormat::simple && work.stands.empty()),
+          what + " by the switch has slots of simple, and no places of rings and trees");
   require(fits(work), what + " with another number of links than it has peers");
   require_stands(work, what);
   require(work.times >= 1, what + " that runs less than once");

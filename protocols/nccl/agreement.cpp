@@ -21,6 +21,7 @@ struct Facts {
   float adapter = 0;  ///< bytes a second
   std::uint8_t all_reach = 1;
   std::uint8_t one_island = 1;
+  std::uint8_t reduces = 1;
 };
 static_assert(sizeof(Facts) <= ControlMessage::kCapacity);
 
@@ -46,6 +47,7 @@ class Own {
     int row = 0;
     int column = 0;
     for (int r = 0; r < rank_.ranks(); ++r) {
+      if (r != self && !rank_.path_to(RankId{r}).switch_reduces) facts.reduces = 0;
       if (r != self && is_near(rank_.path_to(RankId{r}))) {
         if (!p2p_ || !rank_.path_to(RankId{r}).peer_access) facts.all_reach = 0;
       } else if (r != self) {
@@ -125,6 +127,7 @@ Outcome agree(Rank& rank, bool p2p, Seconds deadline, Agreement& agreement) {
   Round round(rank, deadline);
   Facts facts;
   if (Outcome outcome = round.go(facts, [&](Facts& all) { own.tell(all); }); !outcome.ok()) return outcome;
+  agreement.reduces = facts.reduces != 0;
   agreement.all_reach = facts.all_reach != 0;
   agreement.rates = facts.rates;
   agreement.adapter = Rate{facts.adapter};

@@ -11,6 +11,7 @@
 namespace twinlink::nccl {
 
 struct Agreement {
+  bool reduces = false;                ///< switches add up between all pairs
   bool all_reach = false;              ///< whoever shares a node, or a domain, reaches the others' memory
   std::vector<std::int32_t> island{};  ///< of each rank: the first rank that shares its node or reaches its memory
   Rates rates{};                       ///< between those of the first one

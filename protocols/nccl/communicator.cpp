@@ -47,14 +47,18 @@ struct Layout {
   std::vector<std::int32_t> orders{};  ///< by channel and place, where a rank's place says whose part it has
 };
 
+using FifosByPeer = std::map<RankId, std::unique_ptr<PeerFifos>>;
+/// Of what a switch adds up, NCCL_NVLS_CHUNKSIZE.
+constexpr Bytes kSlotOfSwitch = 128_KiB;
+
 class NcclCommunicator final : public Communicator {
  public:
   NcclCommunicator(Rank& rank, const Settings& settings, const Options& with_peers, const Options& without_peers)
       : rank_(rank), timeout_(settings.timeout), options_(with_peers), without_peers_(without_peers) {}
   ~NcclCommunicator() override {
-    std::set<RankId> all;
-    for (const auto& [peer, fifos] : peers_) all.insert(peer);
-    for (const RankId peer : all) peers_.erase(peer);
+    for (FifosByPeer* const fifos_of : {&peers_, &behind_switch_}) {
+      while (!fifos_of->empty()) fifos_of->erase(fifos_of->begin());
+    }
   }
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
@@ -66,7 +70,11 @@ class NcclCommunicator final : public Communicator {
     text += ", " + std::string(to_string(choice.format)) + ", " + std::to_string(choice.channels) +
             (choice.channels == 1 ? " channel; " : " channels; ");
     std::set<std::string> ways;
-    for (const auto& [peer, fifos] : peers_) ways.insert(way_to(*fifos, choice.format));
+    if (choice.algorithm == gpu::Algorithm::nvls) {
+      ways.insert("by the switch");
+    } else {
+      for (const auto& [peer, fifos] : peers_) ways.insert(way_to(*fifos, choice.format));
+    }
     std::string by;
     for (const std::string& way : ways) by += (by.empty() ? "" : " and ") + way;
     return text + (by.empty() ? "" : by + "; ") + choice.why;
@@ -103,8 +111,9 @@ class NcclCommunicator final : public Communicator {
     if (Outcome outcome = agree_once(deadline); !outcome.ok()) return outcome;
     const gpu::Choice& choice = choice_for(operation, data);
     const Layout& layout = layout_for(operation, choice);
+    FifosByPeer& fifos_of = choice.algorithm == gpu::Algorithm::nvls ? behind_switch_ : peers_;
     for (const RankId peer : std::set<RankId>(layout.peers.begin(), layout.peers.end())) {
-      if (Outcome outcome = open(peer, choice.format, deadline); !outcome.ok()) return outcome;
+      if (Outcome outcome = open(fifos_of, peer, choice.format, deadline); !outcome.ok()) return outcome;
     }
     gpu::Program program{.operation = operation,
                          .format = choice.format,
@@ -113,11 +122,11 @@ class NcclCommunicator final : public Communicator {
                          .ranks = rank_.ranks(),
                          .channels = choice.channels,
                          .bytes = bytes.count()};
-    peers_.at(layout.peers.front())->shape(program);
+    fifos_of.at(layout.peers.front())->shape(program);
     Carrier carrier(rank_);
-    expect(program, layout, carrier);
+    expect(fifos_of, program, layout, carrier);
     std::vector<gpu::Link> links;
-    for (const RankId peer : layout.peers) links.push_back(peers_.at(peer)->link(choice.format));
+    for (const RankId peer : layout.peers) links.push_back(fifos_of.at(peer)->link(choice.format));
     const gpu::Work work{.program = program,
                          .input = {data.buffer, data.offset, bytes},
                          .output = {data.buffer, pairs ? data.offset + bytes : data.offset, bytes},
@@ -128,13 +137,13 @@ class NcclCommunicator final : public Communicator {
     rank_.step("launch");
     carrier.watch(rank_.launch(work, Stream{0}));
     for (const RankId peer : std::set<RankId>(layout.peers.begin(), layout.peers.end())) {
-      peers_.at(peer)->count(program, times);
+      fifos_of.at(peer)->count(program, times);
     }
     return carrier.run(deadline);
   }
 
   /// What the program passes over each link, by channel. Two ranks are each other's neighbours on both sides.
-  void expect(const gpu::Program& program, const Layout& layout, Carrier& carrier) {
+  void expect(FifosByPeer& fifos_of, const gpu::Program& program, const Layout& layout, Carrier& carrier) {
     const auto ranks = static_cast<std::size_t>(program.ranks);
     for (std::int32_t channel = 0; channel < program.channels; ++channel) {
       const auto at = static_cast<std::size_t>(channel);
@@ -153,7 +162,7 @@ class NcclCommunicator final : public Communicator {
           sent.insert(sent.end(), list.sent[other].begin(), list.sent[other].end());
           received.insert(received.end(), list.received[other].begin(), list.received[other].end());
         }
-        PeerFifos& fifos = *peers_.at(layout.peers[link]);
+        PeerFifos& fifos = *fifos_of.at(layout.peers[link]);
         fifos.expect(program, channel, sent.size(), received.size());
         fifos.carry(carrier, program, channel, std::move(sent), std::move(received));
       }
@@ -178,11 +187,11 @@ class NcclCommunicator final : public Communicator {
     // In an all-reduce of rings nobody asks whose part is at a place.
     const bool parts = operation != Operation::all_reduce;
     const bool tree = !parts && choice.algorithm == gpu::Algorithm::tree;
-    const auto [found, is_new] =
-        layouts_.try_emplace({operation == Operation::all_to_all, parts, tree, choice.channels});
+    const bool all_pairs = operation == Operation::all_to_all || (!parts && choice.algorithm == gpu::Algorithm::nvls);
+    const auto [found, is_new] = layouts_.try_emplace({all_pairs, parts, tree, choice.channels});
     Layout& layout = found->second;
     if (!is_new) return layout;
-    if (operation == Operation::all_to_all) {
+    if (all_pairs) {
       // Link k - 1 leads k places on.
       for (int k = 1; k < rank_.ranks(); ++k) layout.peers.push_back(at(k));
     } else if (formation_->is_plain() && !tree) {
@@ -226,10 +235,12 @@ class NcclCommunicator final : public Communicator {
   }
 
   /// Pairs meet in one order over all ranks, the one with the smallest number first: then none waits in a circle.
-  Outcome open(RankId peer, gpu::LineFormat format, Seconds deadline) {
+  Outcome open(FifosByPeer& fifos_of, RankId peer, gpu::LineFormat format, Seconds deadline) {
     if (Outcome outcome = meet(peer, deadline); !outcome.ok()) return outcome;
-    std::unique_ptr<PeerFifos>& fifos = peers_[peer];
-    if (!fifos) fifos = std::make_unique<PeerFifos>(rank_, peer, options_.geometry);
+    std::unique_ptr<PeerFifos>& fifos = fifos_of[peer];
+    Geometry geometry = options_.geometry;
+    if (&fifos_of == &behind_switch_) geometry.slot = std::min(geometry.slot, kSlotOfSwitch);
+    if (!fifos) fifos = std::make_unique<PeerFifos>(rank_, peer, geometry);
     return fifos->open(format, deadline);
   }
 
@@ -244,6 +255,7 @@ class NcclCommunicator final : public Communicator {
     // In a mesh not all reach each other, but those that are neighbours in its rings do.
     if (!all.all_reach && (formation_->rings() < 2 || !options_.p2p)) options_ = without_peers_;
     know_nodes(all.adapter);
+    options_.ground.reduces = all.reduces && options_.nvls && options_.p2p;
     chosen_.clear();
     agreed_ = true;
     return {};
@@ -264,13 +276,16 @@ class NcclCommunicator final : public Communicator {
   }
 
   void fail() {
-    for (const auto& [peer, fifos] : peers_) fifos->fail();
+    for (FifosByPeer* const fifos_of : {&peers_, &behind_switch_}) {
+      for (const auto& [peer, fifos] : *fifos_of) fifos->fail();
+    }
   }
 
   [[nodiscard]] std::string way_to(const PeerFifos& fifos, gpu::LineFormat format) const {
     std::string way(to_string(fifos.way()));
     if (fifos.way() != Way::network) return way;
-    return way + (fifos.reads_device_memory(format) ? "/GDR" : "");
+    way += fifos.reads_device_memory(format) ? "/GDR" : "";
+    return way + (fifos.crosses_to_rail(format) ? "/PXN" : "");
   }
 
   /// The rank so many places further on.
@@ -292,7 +307,8 @@ class NcclCommunicator final : public Communicator {
   std::optional<Formation> formation_;
   std::map<std::tuple<bool, bool, bool, int>, Layout> layouts_;
   std::set<RankId> met_;
-  std::map<RankId, std::unique_ptr<PeerFifos>> peers_;
+  FifosByPeer peers_;
+  FifosByPeer behind_switch_;  ///< slots that a switch adds up, which are counted apart
 };
 
 }  // namespace

@@ -89,22 +89,26 @@ class NcclChannel final : public Channel {
     connected(std::move(outcome));
   }
 
+  /// "P2P, simple, 24 channels: a kernel at each end, ...": what the last message took.
   [[nodiscard]] std::string path_taken() const override {
-    constexpr std::string_view kBegin = "a kernel at each end, through FIFOs in ";
-    switch (fifos_.way()) {
-      case nccl::Way::peer_memory:
-        return std::string(kBegin) + "the receiver's device memory";
-      case nccl::Way::host_memory:
-        return std::string(kBegin) + "page-locked host memory";
-      case nccl::Way::network:
-        break;
+    std::string taken(to_string(fifos_.way()));
+    if (choice_) {
+      taken += ", " + std::string(to_string(choice_->format)) + ", " + std::to_string(choice_->channels) +
+               (choice_->channels == 1 ? " channel" : " channels");
     }
-    const bool direct = options_.geometry.gdr && rank_.path_to(fifos_.peer()).device_memory_on_network.yes;
-    return std::string(kBegin) + (direct ? "device memory" : "page-locked host memory") +
-           " of each, whose slots the CPUs carry over the network";
+    return taken + ": a kernel at each end, through FIFOs in " + memory_taken();
   }
 
  private:
+  [[nodiscard]] std::string memory_taken() const {
+    if (fifos_.way() == nccl::Way::peer_memory) return "the receiver's device memory";
+    if (fifos_.way() == nccl::Way::host_memory) return "page-locked host memory";
+    const gpu::LineFormat format = choice_ ? choice_->format : gpu::LineFormat::simple;
+    return std::string(fifos_.reads_device_memory(format) ? "device memory" : "page-locked host memory") +
+           " of each, whose slots the CPUs carry over the network" +
+           (fifos_.crosses_to_rail(format) ? ", from the GPU beside the peer's rail" : "");
+  }
+
   Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
     try {
       Outcome outcome = move(outgoing, incoming);
@@ -190,6 +194,12 @@ class NcclChannel final : public Channel {
   Bytes chosen_for_{};
 };
 
+void require_switch(const Path& path, const Options& options) {
+  if (options.fixed.algorithm != gpu::Algorithm::nvls || (path.switch_reduces && options.p2p)) return;
+  throw UnavailableError("protocol 'nccl' cannot run here: algo is nvls, but " +
+                         (options.p2p ? path.switch_reduces.reason : "GPUs may not meet in each other's memory"));
+}
+
 /// A rank may exchange messages with all others at once, and a block that waits keeps its multiprocessor: a large GPU
 /// has 132 of them, and each channel two blocks.
 void leave_room_for_others(Options& options, int ranks) {
@@ -236,6 +246,7 @@ class Nccl final : public Protocol {
       const Path& path = rank.path_to(RankId{r});
       require_support(*this, path);
       require_meeting(path, with_peers);
+      require_switch(path, with_peers);
     }
     return nccl::make_communicator(rank, settings, with_peers, read_options(*this, settings, model, false));
   }

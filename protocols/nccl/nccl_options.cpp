@@ -19,9 +19,10 @@ constexpr std::uint64_t kMostChannels = 64;
 // Words are taken as NCCL's environment has them, too.
 using Algorithm = std::optional<gpu::Algorithm>;
 constexpr std::array kAlgorithms{
-    OptionChoice<Algorithm>{"auto", std::nullopt}, OptionChoice<Algorithm>{"ring", gpu::Algorithm::ring},
-    OptionChoice<Algorithm>{"tree", gpu::Algorithm::tree}, OptionChoice<Algorithm>{"Ring", gpu::Algorithm::ring},
-    OptionChoice<Algorithm>{"Tree", gpu::Algorithm::tree}};
+    OptionChoice<Algorithm>{"auto", std::nullopt},         OptionChoice<Algorithm>{"ring", gpu::Algorithm::ring},
+    OptionChoice<Algorithm>{"tree", gpu::Algorithm::tree}, OptionChoice<Algorithm>{"nvls", gpu::Algorithm::nvls},
+    OptionChoice<Algorithm>{"Ring", gpu::Algorithm::ring}, OptionChoice<Algorithm>{"Tree", gpu::Algorithm::tree},
+    OptionChoice<Algorithm>{"NVLS", gpu::Algorithm::nvls}};
 /// How far apart GPUs may be that meet in device memory, and a GPU and its adapter: nowhere, over NVLinks, anywhere.
 enum class Level { none, links, all };
 constexpr std::array kPeerLevels{OptionChoice<Level>{"SYS", Level::all}, OptionChoice<Level>{"NVL", Level::links},
@@ -35,8 +36,9 @@ constexpr std::array kFormats{
     OptionChoice<Format>{"Simple", LineFormat::simple}};
 
 constexpr std::array kOptions{
-    Option{"algo", kNamesOf<kAlgorithms>, "auto",
-           "how an all-reduce goes, in rings or in trees; other collectives have rings alone"},
+    Option{
+        "algo", kNamesOf<kAlgorithms>, "auto",
+        "how an all-reduce goes, in rings, in trees, or by a switch that adds up; other collectives have rings alone"},
     Option{"proto", kNamesOf<kFormats>, "auto",
            "line format: ll and ll128 carry flags with the data, simple counts behind a fence; auto: as NCCL chooses"},
     Option{"channels", "COUNT", "0", "thread blocks of a kernel, each with a share of the bytes; 0: as NCCL chooses"},
@@ -44,12 +46,15 @@ constexpr std::array kOptions{
     Option{"max_channels", "COUNT", "0", "as NCCL chooses, but no more; 0: no limit"},
     Option{"buffer", "SIZE", "0",
            "of a channel's FIFO, whose slots are then a part of it; 0: as many slots as the depth"},
+    Option{"nvls_enable", kNamesOf<kSwitch>, "1", "let a switch that adds up do it where the rule chooses so"},
     Option{"p2p_disable", kNamesOf<kSwitch>, "0", "meet in host memory even where GPUs reach each other's"},
     Option{"p2p_level", kNamesOf<kPeerLevels>, "SYS",
            "where GPUs meet in device memory: wherever they reach it, over NVLinks alone, nowhere"},
     Option{"shm_disable", kNamesOf<kSwitch>, "0", "do not meet in host memory"},
     Option{"gdr_level", kNamesOf<kAdapterLevels>, "SYS",
            "where slots between nodes lie in device memory: wherever adapters read and write it, nowhere"},
+    Option{"pxn_disable", kNamesOf<kSwitch>, "0",
+           "messages to another rail leave by the own adapter, not from the GPU of the node that is beside that rail"},
 };
 
 constexpr std::array kAliases{Alias{"NCCL_ALGO", "algo"},
@@ -59,10 +64,12 @@ constexpr std::array kAliases{Alias{"NCCL_ALGO", "algo"},
                               Alias{"NCCL_MIN_CTAS", "min_channels"},
                               Alias{"NCCL_MAX_CTAS", "max_channels"},
                               Alias{"NCCL_BUFFSIZE", "buffer"},
+                              Alias{"NCCL_NVLS_ENABLE", "nvls_enable"},
                               Alias{"NCCL_P2P_DISABLE", "p2p_disable"},
                               Alias{"NCCL_P2P_LEVEL", "p2p_level"},
                               Alias{"NCCL_SHM_DISABLE", "shm_disable"},
-                              Alias{"NCCL_NET_GDR_LEVEL", "gdr_level"}};
+                              Alias{"NCCL_NET_GDR_LEVEL", "gdr_level"},
+                              Alias{"NCCL_PXN_DISABLE", "pxn_disable"}};
 
 int channels_of(const OptionReader& read, std::string_view name) {
   const std::uint64_t channels = read.count(name);
@@ -92,6 +99,15 @@ void limit_channels(const OptionReader& read, Options& options) {
   options.ground.channels = std::max(options.ground.channels, options.ground.least_channels);
 }
 
+/// What the user says of a switch that adds up.
+void require_switch(const Options& options) {
+  if (options.fixed.algorithm != gpu::Algorithm::nvls) return;
+  if (!options.nvls) throw UsageError("protocol 'nccl': algo is nvls, and nvls_enable forbids it");
+  if (options.fixed.format.value_or(LineFormat::simple) == LineFormat::simple) return;
+  throw UsageError("protocol 'nccl': algo is nvls, which has slots of simple alone, and proto is " +
+                   std::string(to_string(*options.fixed.format)));
+}
+
 /// Of each slot: a chunk, or its part of the buffer.
 Bytes slot_of(const OptionReader& read, const Settings& settings, int slots) {
   const Bytes buffer = read.size("buffer");
@@ -115,6 +131,8 @@ Options read_options(const Protocol& protocol, const Settings& settings, std::st
   Options options;
   options.fixed.format = read.choice("proto", kFormats);
   options.fixed.algorithm = read.choice("algo", kAlgorithms);
+  options.nvls = read.choice("nvls_enable", kSwitch);
+  require_switch(options);
   const Level level = read.choice("p2p_level", kPeerLevels);
   options.p2p = !read.choice("p2p_disable", kSwitch) && level != Level::none;
   if (level == Level::links && !gpu::ground_of(model, true).links) options.p2p = false;
@@ -126,7 +144,8 @@ Options read_options(const Protocol& protocol, const Settings& settings, std::st
                       .slots = slots,
                       .channels = options.fixed.channels.value_or(options.ground.channels),
                       .p2p = options.p2p,
-                      .gdr = read.choice("gdr_level", kAdapterLevels) == Level::all};
+                      .gdr = read.choice("gdr_level", kAdapterLevels) == Level::all,
+                      .pxn = options.p2p && !read.choice("pxn_disable", kSwitch)};
   return options;
 }
 

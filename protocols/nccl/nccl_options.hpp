@@ -19,6 +19,7 @@ struct Options {
   Geometry geometry{};
   gpu::Ground ground{};
   bool limits_channels = false;  ///< by the user
+  bool nvls = true;
   bool p2p = true;
   bool shm = true;
 };

@@ -31,6 +31,21 @@ Way way_between(const Path& path, const Geometry& geometry) {
   return path.same_node ? Way::host_memory : Way::network;
 }
 
+std::optional<RankId> beside_rail_of(Rank& rank, RankId peer) {
+  const Place& own = rank.place(rank.id());
+  const int rail = rank.place(peer).gpu;
+  if (own.gpu == rail) return std::nullopt;
+  for (int r = 0; r < rank.ranks(); ++r) {
+    const Place& place = rank.place(RankId{r});
+    if (place.node != own.node || place.gpu != rail) continue;
+    const Path& path = rank.path_to(RankId{r});
+    const Rate adapter = rank.path_to(peer).adapter_rate;
+    const bool wide = path.peer_rate == Rate{} || path.peer_rate > adapter;
+    return path.same_node && path.peer_access && wide ? std::optional(RankId{r}) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 std::string_view to_string(Way way) {
   switch (way) {
     case Way::peer_memory:
@@ -110,7 +125,7 @@ Outcome PeerFifos::open(gpu::LineFormat format, Seconds deadline) {
   fifos->mine = rank_.allocate(memory, room);
   if (Outcome outcome = clear(fifos->mine, program, deadline); !outcome.ok()) return outcome;
   if (way_ != Way::network) return exchange_places(*fifos, deadline);
-  fifos->theirs = rank_.allocate(memory, room);
+  fifos->theirs = crosses_to_rail(format) ? rank_.allocate_beside(*beside_rail_, room) : rank_.allocate(memory, room);
   if (memory == Memory::device) {
     for (const Buffer& each : {fifos->mine, fifos->theirs}) rank_.register_memory(each);
   }

@@ -20,6 +20,7 @@ struct Geometry {
   int channels = 0;  ///< most
   bool p2p = true;   ///< may they lie in device memory of the receiver?
   bool gdr = true;   ///< and those whose slots go over the network, where the adapter reaches it?
+  bool pxn = true;   ///< and these on the GPU of this node that is beside the peer's rail?
 };
 
 /// Where programs of two ranks meet.
@@ -29,6 +30,9 @@ enum class Way {
   network       ///< each in memory of its own, and CPUs carry the slots
 };
 Way way_between(const Path& path, const Geometry& geometry);
+/// Whose GPU of this rank's node has the number of the peer's, and so its adapter is on the peer's rail, where that is
+/// another rank whose memory links reach that carry more than the adapter (NCCL's PXN); nothing: nobody's.
+std::optional<RankId> beside_rail_of(Rank& rank, RankId peer);
 /// By NCCL's words: "P2P", "SHM", "NET".
 std::string_view to_string(Way way);
 
@@ -49,7 +53,11 @@ class PeerFifos {
  public:
   /// `rank` outlives it. The two ends have been connected for tags::kReady.
   PeerFifos(Rank& rank, RankId peer, const Geometry& geometry)
-      : rank_(rank), peer_(peer), geometry_(geometry), way_(way_between(rank.path_to(peer), geometry)) {}
+      : rank_(rank),
+        peer_(peer),
+        geometry_(geometry),
+        way_(way_between(rank.path_to(peer), geometry)),
+        beside_rail_(way_ == Way::network && geometry.pxn ? beside_rail_of(rank, peer) : std::nullopt) {}
   ~PeerFifos();
   PeerFifos(const PeerFifos&) = delete;
   PeerFifos& operator=(const PeerFifos&) = delete;
@@ -74,6 +82,10 @@ class PeerFifos {
   [[nodiscard]] bool reads_device_memory(gpu::LineFormat format) const {
     return way_ == Way::network && memory_for(format) == Memory::device;
   }
+  /// Do slots leave from the GPU of another rank, beside the peer's rail?
+  [[nodiscard]] bool crosses_to_rail(gpu::LineFormat format) const {
+    return beside_rail_.has_value() && reads_device_memory(format);
+  }
   /// Programs with different peers wait for them side by side: in one queue, ranks that launch in different orders
   /// would wait for each other in a circle. The first streams are those of copies, additions and collectives.
   [[nodiscard]] Stream stream() const {
@@ -93,6 +105,7 @@ class PeerFifos {
   RankId peer_;
   Geometry geometry_;
   Way way_;
+  std::optional<RankId> beside_rail_;
   std::array<std::optional<FormatFifos>, 3> by_format_{};
   bool failed_ = false;
 };

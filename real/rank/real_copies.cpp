@@ -115,6 +115,7 @@ DeviceLink RealRank::device_link(const gpu::Link& link, std::vector<Part>& used)
 Op RealRank::launch(const gpu::Work& work, Stream stream) {
   require_stream(stream);
   gpu::require_work(work);
+  if (gpu::is_switched(work.program)) throw UnavailableError("what a switch adds up runs in the simulation alone");
   DeviceProgram program{.program = work.program,
                         .stands = {work.stands.begin(), work.stands.end()},
                         .orders = {work.orders.begin(), work.orders.end()},

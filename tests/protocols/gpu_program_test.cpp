@@ -252,5 +252,24 @@ TEST(GpuProgram, AnEchoGoesThereAndBack) {
   }
 }
 
+/// As nccl-tests of eight H100 show it: LL to 1 MiB, the switch from 2 MiB on (NVIDIA/nccl-tests issue 309).
+TEST(GpuProgram, WhereASwitchAddsUpLargeSumsAreItsOwn) {
+  Ground ground = ground_of("NVIDIA H100 80GB HBM3", true);
+  const auto chosen = [&](Bytes bytes, int ranks) { return choose(ground, Operation::all_reduce, bytes, ranks, {}); };
+  EXPECT_NE(chosen(16_MiB, 8).algorithm, Algorithm::nvls);
+  ground.reduces = true;
+  EXPECT_EQ(chosen(1_MiB, 8).format, LineFormat::ll);
+  EXPECT_EQ(chosen(1_MiB, 8).algorithm, Algorithm::ring);
+  for (const Bytes bytes : {2_MiB, 8_GiB}) {
+    EXPECT_EQ(chosen(bytes, 8).algorithm, Algorithm::nvls);
+    EXPECT_EQ(chosen(bytes, 8).channels, 16);
+    EXPECT_NE(chosen(bytes, 2).algorithm, Algorithm::nvls) << "two GPUs have nothing of it";
+  }
+  EXPECT_EQ(choose(ground, Operation::all_gather, 8_GiB, 8, {}).algorithm, Algorithm::ring);
+  EXPECT_EQ(choose(ground, Operation::all_reduce, 8_GiB, 8, {.format = LineFormat::ll}).algorithm, Algorithm::ring);
+  ground.nodes = 2;
+  EXPECT_NE(chosen(8_GiB, 16).algorithm, Algorithm::nvls);
+}
+
 }  // namespace
 }  // namespace twinlink::gpu

@@ -94,9 +94,21 @@ TEST(NcclOptions, RefusesWhatContradictsItself) {
   EXPECT_THAT(refusal({{"NCCL_BUFFSIZE", "1M"}}, chunked), HasSubstr("both say how large a slot is"));
   EXPECT_THAT(refusal({{"buffer", "100"}}), HasSubstr("no room for 8 slots"));
   EXPECT_THAT(refusal({{"proto", "LL64"}}), HasSubstr("'LL64' is none of"));
-  EXPECT_THAT(refusal({{"NCCL_ALGO", "NVLS"}}), HasSubstr("'NVLS' is none of"));
+  EXPECT_THAT(refusal({{"NCCL_ALGO", "NVLSTree"}}), HasSubstr("'NVLSTree' is none of"));
+  EXPECT_THAT(refusal({{"NCCL_ALGO", "NVLS"}, {"NCCL_PROTO", "LL"}}),
+              HasSubstr("slots of simple alone, and proto is ll"));
+  EXPECT_THAT(refusal({{"NCCL_ALGO", "NVLS"}, {"NCCL_NVLS_ENABLE", "0"}}), HasSubstr("nvls_enable forbids it"));
   EXPECT_THAT(refusal({{"NCCL_P2P_LEVEL", "PIX"}}), HasSubstr("'PIX' is none of"));
-  EXPECT_THAT(refusal({{"NCCL_PXN_DISABLE", "1"}}), HasSubstr("has no option 'NCCL_PXN_DISABLE'"));
+  EXPECT_THAT(refusal({{"NCCL_PXN_DISABLE", "2"}}), HasSubstr("'2' is none of"));
+}
+
+TEST(NcclOptions, SwitchesOfRailsAndOfASwitchThatAddsUp) {
+  EXPECT_TRUE(read({}).geometry.pxn);
+  EXPECT_FALSE(read({{"NCCL_PXN_DISABLE", "1"}}).geometry.pxn);
+  EXPECT_FALSE(read({{"NCCL_P2P_DISABLE", "1"}}).geometry.pxn);
+  EXPECT_TRUE(read({}).nvls);
+  EXPECT_FALSE(read({{"NCCL_NVLS_ENABLE", "0"}}).nvls);
+  EXPECT_EQ(read({{"NCCL_ALGO", "NVLS"}}).fixed.algorithm, gpu::Algorithm::nvls);
 }
 
 TEST(NcclOptions, RanksNeedMemoryToMeetIn) {

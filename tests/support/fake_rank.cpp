@@ -107,7 +107,7 @@ Buffer FakeRank::allocate(Memory kind, Bytes size, Locality) {
 
 Buffer FakeRank::allocate_beside(RankId peer, Bytes size) {
   require_peer(peer);
-  if (!world_.path.same_node) return MeasuredRank::allocate_beside(peer, size);
+  if (!world_.path.same_node) return Rank::allocate_beside(peer, size);
   const Buffer buffer = allocate(Memory::device, size, Locality::near);
   mapped(buffer).beside = true;
   return buffer;

@@ -360,6 +360,37 @@ const Machine::LinkSlots& Machine::slots_in(const std::string& nic, Location to)
   });
 }
 
+FlowRoute Machine::through_switch(int node, std::size_t gpu, std::span<const std::size_t> others, bool reads,
+                                  Rate rate) {
+  const auto at = [](std::size_t which) { return Location{Location::Kind::gpu, which}; };
+  LinkSlots slots;
+  const auto add = [&](const Hop& hop) {
+    slots.push_back(hop.link * slots_per_link + (hop.forward ? forward_slot : backward_slot));
+    slots.push_back(hop.link * slots_per_link + total_slot);
+  };
+  // A GPU that reads sends its own part to the switch, too, and gets its own part of what it stores.
+  for (const std::size_t other : others) {
+    const Route there = topology_.copy_route(at(gpu), at(other));
+    const Route back = topology_.copy_route(at(other), at(gpu));
+    add(reads ? there.front() : there.back());
+    add(reads ? back.front() : back.back());
+    add(reads ? back.back() : there.front());
+  }
+  tidy(slots, rates_);
+  FlowRoute route{.limit = rate};
+  append(route, node, slots);
+  const Rate most = topology_.reducing_hub(gpu, others.front())->reduces->value;
+  const auto cross = [&](std::size_t which, bool to_switch) {
+    SharedLink*& shared = added_up_[{topology_.copy_of(node), which, to_switch}];
+    if (shared == nullptr) shared = &network_.add_link(most);
+    route.links.push_back(shared);
+  };
+  for (const std::size_t other : others) cross(other, reads);
+  cross(gpu, true);
+  cross(gpu, false);
+  return route;
+}
+
 void Machine::append(FlowRoute& route, int node, const LinkSlots& slots) {
   const int copy = topology_.copy_of(node);
   NodeLinks& links = nodes_.try_emplace(copy, no_link_ + 1, nullptr).first->second;

@@ -62,6 +62,10 @@ class Machine {
   [[nodiscard]] std::vector<FlowRoute> block(int node, End from, End to, std::optional<Rate> rate);
   /// A message within a node, from host memory to host memory. It takes its share of the CPU of each of `copying`.
   [[nodiscard]] std::vector<FlowRoute> message(int node, Location from, Location to, std::span<const RankId> copying);
+  /// What the GPU reads of all `others`, itself among them, and a switch adds up; or what it stores, and the switch
+  /// spreads to all of them. One flow over the links of all.
+  [[nodiscard]] FlowRoute through_switch(int node, std::size_t gpu, std::span<const std::size_t> others, bool reads,
+                                         Rate rate);
   /// A message in equal parts through `adapters`: between two nodes, or in loopback within one.
   [[nodiscard]] std::vector<FlowRoute> transfer(Site from, std::span<const Adapters> adapters, Site to);
   /// Does the way of a message between these nodes depend on what else is under way when it begins to flow?
@@ -157,6 +161,8 @@ class Machine {
   std::map<std::tuple<int, std::size_t, std::size_t>, SharedLink*> drivers_;  ///< of a node and two GPUs without peers
   std::unordered_map<std::uint64_t, SharedLink*> between_switches_;           ///< those in use so far
   std::map<std::tuple<int, std::size_t, CopyKind>, SharedLink*> kernels_;     ///< what all blocks of a GPU reach
+  std::map<std::tuple<int, std::size_t, bool>, SharedLink*> added_up_;  ///< what switches that add up have of a GPU's
+                                                                        ///< links, to the switch and from it
   std::vector<SharedLink*> cpus_;  ///< by rank: what it copies of messages; null: not in use so far
   std::map<std::tuple<End, End, bool>, CopySlots> copy_slots_;  ///< worked out when first asked for, like those below
   std::map<std::pair<Location, Location>, LinkSlots> message_slots_;

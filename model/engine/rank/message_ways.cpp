@@ -18,8 +18,9 @@ const NetworkCosts& MessageWays::costs(RankId peer) const {
   return world_.costs(rank_).network;
 }
 
-std::vector<Adapters> MessageWays::adapters(RankId peer, Bytes size, AdapterTurn turn) const {
-  std::vector<Adapters> all = world_.topology.adapters(world_.gpu_of(rank_), world_.gpu_of(peer), size);
+std::vector<Adapters> MessageWays::adapters(RankId peer, Location from, Bytes size, AdapterTurn turn) const {
+  const std::size_t gpu = from.kind == Location::Kind::gpu ? from.index : world_.gpu_of(rank_);
+  std::vector<Adapters> all = world_.topology.adapters(gpu, world_.gpu_of(peer), size);
   if (turn == AdapterTurn{}) return all;
   const std::vector<Nic>& nics = world_.topology.graph().nics;
   const auto turned = [&](const std::string& nic, int places) {
@@ -46,7 +47,7 @@ Seconds MessageWays::latency_between(RankId peer, Location from, Location to, By
   if (by_memory) {
     latency = topology.message_way(from, to);
   } else {
-    for (const Adapters& nics : adapters(peer, size, turn)) {
+    for (const Adapters& nics : adapters(peer, from, size, turn)) {
       latency = std::max(latency, topology.message_way(from, nics, to) +
                                       topology.fabric_latency(world_.place(rank_).node, world_.place(peer).node, nics));
     }
@@ -70,7 +71,9 @@ Seconds MessageWays::latency_of_control(RankId peer) {
 
 Seconds MessageWays::adapter_turn(const Operation& operation) {
   if (by_shared_memory(operation.peer)) return {};
-  return world_.take_adapter_turns(world_.place(rank_).node, adapters(operation.peer, operation.size, operation.turn));
+  const Location from = operation.from.allocation->site.location;
+  return world_.take_adapter_turns(world_.place(rank_).node,
+                                   adapters(operation.peer, from, operation.size, operation.turn));
 }
 
 Seconds MessageWays::copying_piece_by_piece(RankId peer, Bytes size) {
@@ -139,7 +142,7 @@ bool MessageWays::control_is_cut(RankId peer) const {
   const Location here = world_.memory_near(rank_);
   const Location there = world_.memory_near(peer);
   if (by_shared_memory(peer)) return world_.machine.is_cut(topology.copy_route(here, there));
-  const Adapters nics = adapters(peer, Bytes{}).front();
+  const Adapters nics = adapters(peer, here, Bytes{}).front();
   return world_.machine.is_cut(topology.to_nic_route(here, nics.from)) ||
          world_.machine.is_cut(topology.from_nic_route(nics.to, there));
 }

@@ -76,6 +76,7 @@ Op SimRank::launch(const gpu::Work& work, Stream stream) {
     operation->others.push_back(parts.links.back().mine);
     if (parts.links.back().theirs.allocation) operation->others.push_back(parts.links.back().theirs);
   }
+  if (gpu::is_switched(work.program)) add_switch(work, costs->rate.value, parts);
   operation->report.verb = "launch";
   operation->report.size = Bytes{work.program.bytes};
   operation->program = std::make_shared<SimProgram>(world_, agenda_, work.program, std::move(parts), *costs);
@@ -83,6 +84,23 @@ Op SimRank::launch(const gpu::Work& work, Stream stream) {
   take_launch_cost(*operation, *costs, work.times > 1);
   get_under_way(operation, operation->report.latency);
   return operation->op;
+}
+
+/// All peers are behind one switch, as the paths to them say.
+void SimRank::add_switch(const gpu::Work& work, Rate rate, SimProgram::Parts& parts) const {
+  const auto self = world_.gpu_of(id_);
+  std::vector<std::size_t> others;
+  for (int k = 1; k < work.program.ranks; ++k) {
+    const RankId peer{(work.program.rank + k) % work.program.ranks};
+    if (const Answer reduces = path_to(peer).switch_reduces; !reduces) throw UnavailableError(reduces.reason);
+    others.push_back(world_.gpu_of(peer));
+  }
+  const int node = place(id_).node;
+  parts.sums = {world_.machine.through_switch(node, self, others, true, rate)};
+  parts.spread = {world_.machine.through_switch(node, self, others, false, rate)};
+  // The request goes to the switch and on to the GPUs, and what they send comes back so.
+  const auto at = [](std::size_t gpu) { return Location{Location::Kind::gpu, gpu}; };
+  parts.way_sum = world_.topology.latency_of_store(at(self), at(others.front())) * 2;
 }
 
 /// What the platform says of launches takes the place of what a kernel's copy costs, without the way, for there is

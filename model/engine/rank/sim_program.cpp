@@ -5,6 +5,7 @@
 
 #include "model/engine/rank/sim_world.hpp"
 #include "protocols/fibers/fiber.hpp"
+#include "protocols/gpu/nvls.hpp"
 #include "protocols/gpu/run.hpp"
 
 namespace twinlink::model {
@@ -27,7 +28,7 @@ std::vector<std::byte> take_stack(ProgramWorld& world) {
 
 }  // namespace
 
-/// The Block of protocols/gpu/primitives.hpp.
+/// The Block of protocols/gpu/primitives.hpp, and of nvls.hpp.
 class SimBlock final : public FlowListener,
                        public Happening,
                        public NumberWaiter,
@@ -108,10 +109,72 @@ class SimBlock final : public FlowListener,
     return true;
   }
 
+  // ---- for those that the switch adds up
+  // -------------------------------------------------------------------------------
+
+  /// What this rank has taken out of slots it may fill again. Link 0 counts for all.
+  bool await_room(std::uint64_t round) {
+    const std::uint64_t step = sent(0) + round;
+    return step < p_.slots || await(mine(0).credit, step + 1 - p_.slots, {});
+  }
+  /// The counter takes the way; the fence waits for no peer.
+  bool offer(std::uint64_t round, const gpu::SwitchRound& what) {
+    const std::uint64_t step = sent(0) + round;
+    if (!copy_within(what)) return false;
+    for (std::int32_t link = 0; link < links(); ++link) {
+      const gpu::Share part = what.of(rank_of(link));
+      if (part.length > 0) {
+        const Part& fifo = of(link).mine;
+        const Part& input = host_.parts_.input;
+        fifo.allocation->content.write(
+            slot_at(fifo, step), input.allocation->content.slice(input.offset + Bytes{part.begin}, Bytes{part.length}));
+      }
+      theirs(link).begun.raise(now() + host_.costs_.simple.value + of(link).way_out, step + 1);
+    }
+    return true;
+  }
+  bool await_offers(std::uint64_t round) {
+    return await_all([&](std::int32_t link) -> RaisedNumber& { return mine(link).begun; }, sent(0) + round);
+  }
+  bool sum(std::uint64_t round, gpu::Share chunk) {
+    const std::uint64_t step = sent(0) + round;
+    if (!rest(host_.parts_.way_sum)) return false;
+    start(host_.parts_.sums, chunk.length);
+    start(host_.parts_.spread, chunk.length);
+    if (!await_flows()) return false;
+    store_sum(step, chunk);
+    for (std::int32_t link = 0; link < links(); ++link) {
+      theirs(link).filled.raise(now() + host_.costs_.simple.value + of(link).way_out * 3, step + 1);
+    }
+    return true;
+  }
+  bool await_sums(std::uint64_t round) {
+    return await_all([&](std::int32_t link) -> RaisedNumber& { return mine(link).filled; }, sent(0) + round);
+  }
+  bool take(std::uint64_t round, const gpu::SwitchRound& what) {
+    const std::uint64_t step = sent(0) + round;
+    if (!copy_within(what)) return false;
+    for (std::int32_t link = 0; link < links(); ++link) {
+      const gpu::Share part = what.of(rank_of(link));
+      if (part.length == 0) continue;
+      const Part& fifo = of(link).mine;
+      const Part& output = host_.parts_.output;
+      output.allocation->content.write(output.offset + Bytes{part.begin},
+                                       fifo.allocation->content.slice(slot_at(fifo, step), Bytes{part.length}));
+    }
+    mine(0).credit.raise(now(), step + 1);
+    return true;
+  }
+
  private:
   void run() {
     try {
-      if (!host_.given_up_) static_cast<void>(gpu::run(*this, p_));
+      if (host_.given_up_) return;
+      if (gpu::is_switched(p_)) {
+        static_cast<void>(gpu::switch_all_reduce(*this, p_));
+      } else {
+        static_cast<void>(gpu::run(*this, p_));
+      }
     } catch (...) {
       host_.world_.loop.abort();
     }
@@ -219,6 +282,45 @@ class SimBlock final : public FlowListener,
     if (move.into != gpu::kNoLink) {
       const Part& fifo = of(move.into).theirs;
       fifo.allocation->content.write(slot_at(fifo, move.into_step), value);
+    }
+  }
+
+  [[nodiscard]] std::int32_t links() const { return static_cast<std::int32_t>(host_.parts_.links.size()); }
+  /// To which rank a link leads.
+  [[nodiscard]] std::int32_t rank_of(std::int32_t link) const { return (p_.rank + link + 1) % p_.ranks; }
+  /// What all peers have of a round, from one place to another.
+  bool copy_within(const gpu::SwitchRound& what) {
+    start(host_.parts_.own, what.all.length - what.of(p_.rank).length);
+    return await_flows();
+  }
+  bool await_all(const auto& number, std::uint64_t step) {
+    for (std::int32_t link = 0; link < links(); ++link) {
+      if (!await(number(link), step + 1, {})) return false;
+    }
+    return true;
+  }
+  /// Nothing but time passes. False: given up.
+  bool rest(Seconds duration) {
+    const Seconds until = now() + duration;
+    while (!reached(until, now())) {
+      wake_at(until);
+      sleeps_ = true;
+      if (!pause()) return false;
+    }
+    return true;
+  }
+  /// The switch has added up what all ranks have offered, and has put the sum where each of them finds it.
+  void store_sum(std::uint64_t step, gpu::Share chunk) const {
+    if (chunk.length == 0) return;
+    const Part& input = host_.parts_.input;
+    const Part& output = host_.parts_.output;
+    Content sum = input.allocation->content.slice(input.offset + Bytes{chunk.begin}, Bytes{chunk.length});
+    for (const SimProgram::Link& link : host_.parts_.links) {
+      sum.add(link.theirs.allocation->content.slice(slot_at(link.theirs, step), Bytes{chunk.length}));
+    }
+    output.allocation->content.write(output.offset + Bytes{chunk.begin}, sum);
+    for (const SimProgram::Link& link : host_.parts_.links) {
+      link.theirs.allocation->content.write(slot_at(link.theirs, step), sum);
     }
   }
 

@@ -95,6 +95,10 @@ class SimProgram {
     std::vector<gpu::Stand> stands{};    ///< by channel
     std::vector<std::int32_t> orders{};  ///< as gpu::Work has them
     std::vector<FlowRoute> own{};        ///< within the GPU's memory
+    // Of a program whose switch adds up.
+    std::vector<FlowRoute> sums{};    ///< of what the GPU reads added up
+    std::vector<FlowRoute> spread{};  ///< of what it stores to all
+    Seconds way_sum{};                ///< from a read's request until its sum begins to come
     int times = 1;
     Seconds gap{};  ///< from the end of a run until the next one begins
   };

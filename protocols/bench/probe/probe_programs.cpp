@@ -33,24 +33,23 @@ constexpr std::array<std::uint64_t, 3> kProgramsOfAGraph{1, 2, kQueuedCopies};
 class IdleProgram {
  public:
   explicit IdleProgram(Prober& prober)
-      : prober_(prober), fifo_(prober.rank(), Memory::device, Bytes{gpu::fifo_room(program_)}) {}
+      : prober_(prober), fifo_(prober.rank(), Memory::device, Bytes{gpu::fifo_room(kIdle)}) {}
 
   Op launch(std::uint64_t times) {
     const gpu::Link link{.mine = View(fifo_.buffer()),
                          .theirs = View(fifo_.buffer()),
                          .carried = true,
-                         .sent = nothing_,
-                         .received = nothing_,
-                         .sent_each = nothing_,
-                         .received_each = nothing_};
-    return prober_.rank().launch({.program = program_, .links = {&link, 1}, .times = static_cast<int>(times)},
-                                 Stream{0});
+                         .sent = kNothing,
+                         .received = kNothing,
+                         .sent_each = kNothing,
+                         .received_each = kNothing};
+    return prober_.rank().launch({.program = kIdle, .links = {&link, 1}, .times = static_cast<int>(times)}, Stream{0});
   }
 
  private:
-  static constexpr gpu::Program program_{
+  static constexpr gpu::Program kIdle{
       .operation = gpu::Operation::exchange, .format = LineFormat::ll, .slot = 128, .slots = 2};
-  static constexpr std::array<std::uint64_t, 1> nothing_{};
+  static constexpr std::array<std::uint64_t, 1> kNothing{};
 
   Prober& prober_;
   ScopedBuffer fifo_;

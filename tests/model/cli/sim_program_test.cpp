@@ -269,7 +269,7 @@ TEST(SimProgram, ExplainShowsTheWayTheCostsAndTheChoice) {
       ended.text,
       AllOf(HasSubstr("gpudirect-v1   chosen"), HasSubstr("gpudirect-v2   refused: the GPUs are on different nodes"),
             HasSubstr("by gpu0 -> ioh0 -> numa0"), HasSubstr("by numa0 -> ioh0 -> hca0 => hca0 -> ioh0 -> numa0"),
-            HasSubstr("device-to-pinned"), HasSubstr("Delivered after 671 us")));
+            HasSubstr("device-to-pinned"), HasSubstr("Delivered after 671 us"), HasSubstr("Held up by node 0 ")));
 }
 
 TEST(SimProgram, ExplainTakesTheSettingsOfRun) {
@@ -283,6 +283,21 @@ TEST(SimProgram, ExplainTakesTheSettingsOfRun) {
   EXPECT_EQ(json.code, 0);
   EXPECT_THAT(json.text, ::testing::StartsWith("{\n"));
   EXPECT_EQ(run("explain " + kKids + "-p host -o engine=dma").code, 2);
+}
+
+/// "Why is my NCCL number low?"
+TEST(SimProgram, ExplainNamesTheWayOfAKernelsMessageAndWhatHoldsItUp) {
+  const std::string message = "explain --platform hgx-h100 -p nccl -s 64M --from 0/0 ";
+  const Ended within = run(message + "--to 0/3 --degrade nvlink3=10%");
+  EXPECT_EQ(within.code, 0) << within.text;
+  EXPECT_THAT(within.text,
+              AllOf(HasSubstr("Steps of nccl (P2P, simple, 24 channels: a kernel at each end"),
+                    ContainsRegex("Held up by node 0 nvlink3 backward for 1\\.7[0-9] ms, which was at 9")));
+  const Ended between = run(message + "--to 1/0");
+  EXPECT_THAT(between.text,
+              AllOf(HasSubstr("Steps of nccl (NET, simple, "), HasSubstr("Held up by node 0 hca0 out for 1.")));
+  EXPECT_THAT(run("explain --platform hgx-h100 -p nccl -s 8 --from 0/0 --to 0/3 -o p2p_disable=1").text,
+              AllOf(HasSubstr("Steps of nccl (SHM, ll, 1 channel: "), HasSubstr("Held up by no link: ")));
 }
 
 TEST(SimProgram, ExplainShowsWhatTheCpuNeedsToLearnOfAnEnd) {

@@ -174,14 +174,14 @@ TEST(ProgramForms, ASlowerProcessorLaunchesMoreSlowly) {
 }
 
 /// Lines may be stored at a rate of their own.
-TEST(ProgramForms, LinesHaveTheirOwnRate) {
+Seconds beside_hops(const std::string& format, Seconds hop) {
   Platform platform = machine();
   platform.gpu_types.front().blocks->ll_rate = made_up(Rate{kBlockRate.bytes_per_second() / 2});
   platform.gpu_types.front().blocks->ll128_rate = made_up(Rate{kBlockRate.bytes_per_second() / 4});
-  const auto beside_hops = [&](const std::string& format, Seconds hop) {
-    return time_on(platform, peers(2), settings_of(format, 1), Collective::all_reduce, kElements) - kOverhead - hop * 2;
-  };
-  expect_near(beside_hops("ll", kHopLl), 32_B / kBlockRate * 2);
+  return time_on(platform, peers(2), settings_of(format, 1), Collective::all_reduce, kElements) - kOverhead - hop * 2;
+}
+TEST(ProgramForms, LinesOfLlHaveTheirOwnRate) { expect_near(beside_hops("ll", kHopLl), 32_B / kBlockRate * 2); }
+TEST(ProgramForms, LinesOfLl128HaveTheirOwnRate) {
   expect_near(beside_hops("ll128", kHopLl128), 128_B / kBlockRate * 4);
 }
 
@@ -297,6 +297,84 @@ TEST(ProgramForms, BetweenNodesTheCpuCarriesASlotOfLines) {
   const Seconds stored = kLl + kBus + kLine / kBlockRate;
   const Seconds fetched = kBus * 2 + kLine / kBlockRate;
   expect_near(arrived[1] - began[1], kOverhead + stored + (arrived[0] - began[0]) + fetched);
+}
+
+// ---- a switch that adds up ------------------------------------------------------------------------------------------
+
+constexpr Rate kReduces{2e9};
+
+Platform machine_with_switch() {
+  Platform platform = machine();
+  for (Hub& hub : platform.node.hubs) {
+    if (hub.name == "hub1") hub.reduces = made_up(kReduces);
+  }
+  return platform;
+}
+Settings by_switch(int channels, Bytes slot = 64_KiB) {
+  Settings settings = settings_of("simple", channels, slot);
+  settings.options["algo"] = "nvls";
+  return settings;
+}
+/// Each rank reads a chunk and stores it to all: what GPUs send it crosses each one's links as often as there are
+/// ranks, and so does what they get; its own part of the other way comes on top.
+Seconds by_links(int ranks, Bytes size) {
+  return Seconds{static_cast<double>(size.count()) * (1 + 1.0 / ranks) / kReduces.bytes_per_second()};
+}
+
+class BehindASwitch : public ::testing::TestWithParam<int> {};
+
+TEST_P(BehindASwitch, ARoundIsAnOfferASumAndItsNews) {
+  const int ranks = GetParam();
+  constexpr Bytes kChunk = 16_KiB;
+  const Seconds others = kChunk * static_cast<std::uint64_t>(ranks - 1) / kLocal;
+  const Seconds offered = others + kSimple + kWay;
+  const Seconds told = kSimple + kWay * 3 + others;
+  const Bytes size = kChunk * static_cast<std::uint64_t>(ranks);
+  expect_near(time_on(machine_with_switch(), peers(ranks), by_switch(1), Collective::all_reduce, size),
+              kOverhead + offered + kWay * 2 + by_links(ranks, size) + told);
+}
+
+/// Rounds follow each other: the links are always busy, but for the first offer and the last news.
+TEST_P(BehindASwitch, RoundsFollowEachOther) {
+  const int ranks = GetParam();
+  const Bytes size = 1_MiB * static_cast<std::uint64_t>(ranks);
+  const Seconds time = time_on(machine_with_switch(), peers(ranks), by_switch(4), Collective::all_reduce, size);
+  EXPECT_GE(time, kOverhead + by_links(ranks, size));
+  EXPECT_NEAR(time.value() / by_links(ranks, size).value(), 1, 0.04);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, BehindASwitch, ::testing::Values(3, 4),
+                         [](const auto& tested) { return std::to_string(tested.param) + "_ranks"; });
+
+TEST(ProgramForms, WhatASwitchAddsUpIsTheSumOfAllRanks) {
+  constexpr int kRanks = 3;
+  simulate(machine_with_switch(), peers(kRanks), [&](MeasuredRank& rank) {
+    const Buffer data = rank.allocate(Memory::device, Bytes{8000});
+    const auto all = find_protocol("nccl").join(rank, by_switch(2, 1_KiB));
+    for (const std::uint64_t more : {0U, 100U}) {
+      rank.fill(View(data), summable(1 + static_cast<std::uint64_t>(rank.id().value) + more));
+      EXPECT_TRUE(all->run(Collective::all_reduce, View(data)).ok());
+      EXPECT_TRUE(rank.check(View(data), summable(6 + 3 * more)).intact());
+    }
+    // Rings have slots of their own, and count apart.
+    rank.fill(View(data), summable(5));
+    EXPECT_TRUE(all->run(Collective::broadcast, View(data)).ok());
+    EXPECT_TRUE(all->run(Collective::all_reduce, View(data)).ok());
+    EXPECT_TRUE(rank.check(View(data), summable(15)).intact());
+  });
+}
+
+TEST(ProgramForms, WithoutASwitchThatAddsUpNothingIsAddedUpThere) {
+  simulate(machine(), peers(3), [&](MeasuredRank& rank) {
+    try {
+      static_cast<void>(find_protocol("nccl").join(rank, by_switch(1)));
+      ADD_FAILURE() << "it should refuse";
+    } catch (const UnavailableError& error) {
+      EXPECT_NE(std::string(error.what()).find("adds up: the platform says that of a hub by 'reduces'"),
+                std::string::npos)
+          << error.what();
+    }
+  });
 }
 
 TEST(ProgramForms, AGpuTypeWithoutBlocksRunsNoPrograms) {
