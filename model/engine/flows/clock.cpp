@@ -1,11 +1,14 @@
 #include "model/engine/flows/clock.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace twinlink::model {
 
-void Clock::enter(Timer& timer) {
-  timer.entered_for_ = timer.when_;
+void Clock::enter(Timer& timer, Seconds when) {
+  timer.entered_for_ = when;
   timer.entry_ = ++entered_;
-  entries_.push({.when = timer.when_, .number = timer.entry_, .timer = &timer});
+  entries_.push({.when = when, .number = timer.entry_, .timer = &timer});
 }
 
 /// Takes entries off the top that nothing happens for: the timer was cleared, or set to another time.
@@ -17,7 +20,7 @@ Seconds Clock::next() {
     entries_.pop();
     if (timer.entry_ != top.number) continue;
     timer.entered_for_ = kNever;
-    if (timer.when_ < kNever) enter(timer);
+    if (timer.when_ < kNever) enter(timer, timer.when_);
   }
   return kNever;
 }
@@ -37,7 +40,15 @@ void Timer::set(Seconds when) {
   when = on_grain(when);
   when_ = when;
   // An entry that is too early is put right when its time has come.
-  if (when < entered_for_) clock_.enter(*this);
+  if (when < entered_for_) clock_.enter(*this, when);
+}
+
+void Timer::move(Seconds when) {
+  when = on_grain(when);
+  const bool again = std::exchange(when_, when) < kNever;
+  if (when >= entered_for_) return;
+  constexpr double kOften = 0.125;
+  clock_.enter(*this, again ? when - std::max(when - clock_.now(), Seconds{}) * kOften : when);
 }
 
 }  // namespace twinlink::model

@@ -60,7 +60,7 @@ class Clock {
       return std::tie(a.when, a.number) > std::tie(b.when, b.number);
     }
   };
-  void enter(Timer& timer);
+  void enter(Timer& timer, Seconds when);
 
   std::priority_queue<Entry> entries_;
   std::uint64_t entered_ = 0;
@@ -77,6 +77,9 @@ class Timer {
 
   /// Acts once, at `when`, on the grain, or soon if that is past; kNever: not at all. What was set before is forgotten.
   void set(Seconds when);
+  /// set(), cheap where a time that is set already becomes a little earlier again and again: the clock looks at it some
+  /// time before.
+  void move(Seconds when);
   void clear() { when_ = kNever; }
   /// kNever once it has acted.
   [[nodiscard]] Seconds when() const { return when_; }

@@ -5,10 +5,14 @@
 namespace twinlink::model {
 
 SharedLink& FlowNetwork::add_link(Rate rate) {
-  return links_.emplace_back(SharedLink{.rate = rate.bytes_per_second()});
+  return links_.emplace_back(
+      SharedLink{.rate = rate.bytes_per_second(), .number = static_cast<std::uint32_t>(links_.size())});
 }
 
-SharedLink& FlowNetwork::add_open_link() { return links_.emplace_back(SharedLink{.rate = kOpenRate, .open = true}); }
+SharedLink& FlowNetwork::add_open_link() {
+  return links_.emplace_back(
+      SharedLink{.rate = kOpenRate, .open = true, .number = static_cast<std::uint32_t>(links_.size())});
+}
 
 void FlowNetwork::change_rate(SharedLink& link, Rate rate, Seconds now) {
   link.earlier.push_back({now, link.rate});
@@ -21,12 +25,16 @@ double FlowRoute::rate_alone() const {
   return rate;
 }
 
+bool SharedLink::is_spared() const {
+  return before.most_for(*this) <= rate * kABitMore || behind.most_for(*this) <= rate * kABitMore;
+}
+
 double SharedLink::possible(Seconds from, Seconds to) const {
   double bytes = 0;
-  for (const Earlier& before : earlier) {
-    if (before.until <= from) continue;
-    const Seconds until = std::min(before.until, to);
-    bytes += before.rate * (until - from).value();
+  for (const Earlier& change : earlier) {
+    if (change.until <= from) continue;
+    const Seconds until = std::min(change.until, to);
+    bytes += change.rate * (until - from).value();
     from = until;
   }
   return bytes + rate * (to - from).value();

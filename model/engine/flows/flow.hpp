@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/engine/flows/clock.hpp"
+#include "model/engine/flows/throat.hpp"
 #include "protocols/core/units.hpp"
 
 namespace simgrid::s4u {
@@ -34,26 +35,36 @@ struct SharedLink {
     std::size_t leg = 0;
   };
 
+  /// Sums differ in their last digits.
+  static constexpr double kABitMore = 1 + 1e-12;
+
   double rate = 0;                 ///< bytes per second
   std::vector<Earlier> earlier{};  ///< in the order of time
   bool open = false;               ///< limits nobody: for flows that cross no other
   bool rests = false;              ///< flows that cross it do not move
   double carried = 0;              ///< bytes that have begun to cross it
+  std::uint32_t number = 0;        ///< among the links of the network
   std::vector<Crossing> crossing{};
+  std::vector<std::uint32_t> places{};  ///< of the same flows in their pool
 
   // Of MaxMinFlows.
-  double load = 0;            ///< bytes per second that all would have if none was held up
-  bool changed = false;       ///< since rates were worked out
-  std::uint64_t visited = 0;  ///< the last working out that met it
-  double left = 0;            ///< of its rate, while rates are worked out
-  int unsettled = 0;          ///< crossings whose rate is not known yet
+  double load = 0;         ///< bytes per second that all would have if none was held up
+  bool changed = false;    ///< since rates were worked out
+  bool stirred = false;    ///< likewise, in a way that concerns all that cross it
+  bool full = false;       ///< it may have limited somebody when rates were worked out
+  std::uint64_t met = 0;   ///< the last flow that came: its number
+  bool met_twice = false;  ///< by that flow
+  Throat before{};         ///< what its flows cross before it
+  Throat behind{};
 
   // Of SimGridFlows.
   simgrid::s4u::Link* inner = nullptr;  ///< SimGrid's, once a flow crosses it
   bool slowed = false;                  ///< it has next to no bandwidth in SimGrid, for it rests
 
   /// Whoever crosses it is held up by others, if at all.
-  [[nodiscard]] bool has_room() const { return open || load <= rate * (1 + 1e-12); }
+  [[nodiscard]] bool has_room() const { return open || load <= rate * kABitMore; }
+  /// Likewise, for tighter links on their ways let no more through.
+  [[nodiscard]] bool is_spared() const;
   /// Bytes that it could have carried between two times.
   [[nodiscard]] double possible(Seconds from, Seconds to) const;
 };

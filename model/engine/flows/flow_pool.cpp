@@ -1,14 +1,9 @@
 #include "model/engine/flows/flow_pool.hpp"
 
-#include <algorithm>
 #include <cassert>
 #include <limits>
 
 namespace twinlink::model {
-
-bool Flow::rests() const {
-  return std::ranges::any_of(legs, [](const Leg& leg) { return leg.link->rests; });
-}
 
 void Flow::enter(const FlowRoute& route, Bytes size, Seconds now) {
   assert(!route.links.empty() && size > Bytes{});
@@ -16,8 +11,9 @@ void Flow::enter(const FlowRoute& route, Bytes size, Seconds now) {
   bytes = remaining = static_cast<double>(size.count());
   began = since = now;
   for (SharedLink* link : route.links) {
-    legs.push_back({link, link->crossing.size()});
+    legs.push_back({.link = link, .place = link->crossing.size()});
     link->crossing.push_back({this, legs.size() - 1});
+    link->places.push_back(place);
     link->carried += bytes;
   }
 }
@@ -27,8 +23,10 @@ void Flow::leave() {
     std::vector<SharedLink::Crossing>& crossing = leg.link->crossing;
     const SharedLink::Crossing last = crossing.back();
     crossing[leg.place] = last;
+    leg.link->places[leg.place] = last.flow->place;
     last.flow->legs[last.leg].place = leg.place;
     crossing.pop_back();
+    leg.link->places.pop_back();
   }
   legs.clear();
 }
@@ -45,7 +43,7 @@ FlowRecord Flow::record(Seconds now) const {
 
 Flow& FlowPool::take(FlowListener& listener) {
   if (free_.empty()) {
-    flows_.push_back(std::make_unique<Flow>(clock_, ended_));
+    flows_.push_back(std::make_unique<Flow>(clock_, static_cast<std::uint32_t>(flows_.size()), ended_));
     free_.push_back(flows_.back().get());
   }
   Flow& flow = *free_.back();

@@ -20,17 +20,22 @@ class Flow {
   struct Leg {
     SharedLink* link = nullptr;
     std::size_t place = 0;  ///< of this leg in the link's crossings
+    // Of MaxMinFlows: where the flow stands in those of the link.
+    std::uint32_t in_before = 0;
+    std::uint32_t in_behind = 0;
   };
 
-  Flow(Clock& clock, std::function<void(Flow&)> ended) : timer(clock, [this, end = std::move(ended)] { end(*this); }) {}
+  /// `in_pool`: its place there.
+  Flow(Clock& clock, std::uint32_t in_pool, std::function<void(Flow&)> ended)
+      : place(in_pool), timer(clock, [this, end = std::move(ended)] { end(*this); }) {}
 
-  [[nodiscard]] bool rests() const;
   /// Crosses the links of `route` from now on.
   void enter(const FlowRoute& route, Bytes size, Seconds now);
   /// Crosses nothing any more.
   void leave();
   [[nodiscard]] FlowRecord record(Seconds now) const;
 
+  const std::uint32_t place;
   std::uint64_t number = 0;  ///< 0: has ended
   FlowListener* listener = nullptr;
   std::vector<Leg> legs{};
@@ -39,13 +44,9 @@ class Flow {
   Seconds began{};
 
   // Of MaxMinFlows.
-  double most = 0;       ///< bytes per second if it is not held up by others
+  Timer timer;           ///< of its end
   double remaining = 0;  ///< of the bytes, at `since`
-  double rate = 0;       ///< bytes per second
   Seconds since{};
-  std::uint64_t visited = 0;  ///< the last working out of rates that met it
-  double next = -1;           ///< the rate that it is to have; negative: not known yet
-  Timer timer;                ///< of its end
 
   // Of SimGridFlows.
   bool waits = false;  ///< SimGrid does not know of it yet
@@ -58,6 +59,7 @@ class FlowPool {
 
   Flow& take(FlowListener& listener);
   void give_back(Flow& flow);
+  [[nodiscard]] Flow& at(std::uint32_t place) { return *flows_[place]; }
 
  private:
   Clock& clock_;

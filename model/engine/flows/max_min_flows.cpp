@@ -10,28 +10,78 @@ void MaxMinFlows::touch(SharedLink& link) {
   if (!std::exchange(link.changed, true)) changed_.push_back(&link);
 }
 
+void MaxMinFlows::stir(SharedLink& link) {
+  if (link.crossing.empty()) return;
+  touch(link);
+  link.stirred = true;
+}
+
+MaxMinFlows::Narrow& MaxMinFlows::narrow(SharedLink& link) {
+  if (link.number >= narrow_.size()) narrow_.resize(link.number + 1);
+  return narrow_[link.number];
+}
+
+/// A way that crosses a link twice brings it twice what the others of its links let through: nothing limits it there.
+void MaxMinFlows::enter_throats(Flow& flow, double most) {
+  for (const Flow::Leg& leg : flow.legs) {
+    leg.link->met_twice = std::exchange(leg.link->met, flow.number) == flow.number;
+  }
+  const auto add = [&](const Flow::Leg& leg, Throat& side, const SharedLink*& tightest) {
+    const std::uint32_t place = side.add(leg.link->met_twice ? nullptr : tightest, most);
+    if (tightest == nullptr || leg.link->rate <= tightest->rate) tightest = leg.link;  // the nearest of several
+    return place;
+  };
+  const SharedLink* before = nullptr;
+  for (Flow::Leg& leg : flow.legs) leg.in_before = add(leg, leg.link->before, before);
+  const SharedLink* behind = nullptr;
+  for (std::size_t i = flow.legs.size(); i-- > 0;) {
+    flow.legs[i].in_behind = add(flow.legs[i], flow.legs[i].link->behind, behind);
+  }
+}
+
+void MaxMinFlows::note_full_links(const Flow& flow) {
+  Crosser& crosser = crossers_[flow.place];
+  crosser.full.clear();
+  for (const Flow::Leg& leg : flow.legs) {
+    if (leg.link->full) crosser.full.push_back(leg.link->number);
+  }
+}
+
 FlowId MaxMinFlows::start(const FlowRoute& route, Bytes size, FlowListener& listener) {
   Flow& flow = flows_.take(listener);
   flow.enter(route, size, clock_.now());
-  flow.most = route.rate_alone();
+  if (flow.place == crossers_.size()) crossers_.emplace_back();
+  Crosser& crosser = crossers_[flow.place];
+  crosser.most = route.rate_alone();
+  crosser.at_rest = 0;
+  enter_throats(flow, crosser.most);
   bool free = true;
   for (SharedLink* link : route.links) {
-    link->load += flow.most;
+    link->load += crosser.most;
+    if (link->rests) ++crosser.at_rest;
     if (link->has_room()) continue;
     free = false;
     touch(*link);
   }
-  flow.rate = 0;
-  if (free && !flow.rests()) move(flow, flow.most);
+  crosser.rate = 0;
+  note_full_links(flow);
+  if (!free) {
+    begun_.push_back({&flow, flow.number});
+  } else if (crosser.at_rest == 0) {
+    move(flow, crosser.most);
+  }
   return {&flow, flow.number};
 }
 
 void MaxMinFlows::leave(Flow& flow) {
   if (is_observed() && !flow.legs.empty()) tell(flow.record(clock_.now()));
+  const double most = crossers_[flow.place].most;
   for (const Flow::Leg& leg : flow.legs) {
     SharedLink& link = *leg.link;
     if (!link.has_room()) touch(link);
-    link.load = link.crossing.size() == 1 ? 0 : link.load - flow.most;
+    link.load = link.crossing.size() == 1 ? 0 : link.load - most;
+    link.before.remove(leg.in_before, most);
+    link.behind.remove(leg.in_behind, most);
   }
   flow.leave();
   flow.timer.clear();
@@ -52,36 +102,41 @@ void MaxMinFlows::drop(FlowId id) {
 
 void MaxMinFlows::set_rate(SharedLink& link, Rate rate) {
   change_rate(link, rate, clock_.now());
-  touch(link);
+  stir(link);
   for (const SharedLink::Crossing& crossing : link.crossing) {
-    Flow& flow = *crossing.flow;
-    const double most = std::min(flow.most, link.rate);
-    for (const Flow::Leg& leg : flow.legs) {
+    Crosser& crosser = crossers_[crossing.flow->place];
+    const double most = std::min(crosser.most, link.rate);
+    for (const Flow::Leg& leg : crossing.flow->legs) {
       if (!leg.link->has_room()) touch(*leg.link);
-      leg.link->load += most - flow.most;
+      leg.link->load += most - crosser.most;
+      leg.link->before.change(leg.in_before, most - crosser.most);
+      leg.link->behind.change(leg.in_behind, most - crosser.most);
     }
-    flow.most = most;
+    crosser.most = most;
   }
 }
 
 void MaxMinFlows::rest(SharedLink& link) {
   if (std::exchange(link.rests, true)) return;
-  if (!link.crossing.empty()) touch(link);
+  for (const std::uint32_t place : link.places) ++crossers_[place].at_rest;
+  stir(link);
 }
 
 void MaxMinFlows::go_on(SharedLink& link) {
   if (!std::exchange(link.rests, false)) return;
-  if (!link.crossing.empty()) touch(link);
+  for (const std::uint32_t place : link.places) --crossers_[place].at_rest;
+  stir(link);
 }
 
 /// What has moved so far has moved at the rate until now.
 void MaxMinFlows::move(Flow& flow, double rate) {
+  double& had = crossers_[flow.place].rate;
   const Seconds now = clock_.now();
   flow.remaining = left({&flow, flow.number});
   flow.since = now;
-  flow.rate = rate;
+  had = rate;
   if (rate > 0) {
-    flow.timer.set(now + Seconds{flow.remaining / rate});
+    flow.timer.move(now + Seconds{flow.remaining / rate});
   } else {
     flow.timer.clear();
   }
@@ -89,104 +144,143 @@ void MaxMinFlows::move(Flow& flow, double rate) {
 
 double MaxMinFlows::left(FlowId id) const {
   const Flow& flow = *id.flow;
-  return std::max(flow.remaining - flow.rate * (clock_.now() - flow.since).value(), 0.0);
+  return std::max(flow.remaining - crossers_[flow.place].rate * (clock_.now() - flow.since).value(), 0.0);
 }
 
 void MaxMinFlows::share() {
-  if (changed_.empty()) return;
+  if (changed_.empty() && begun_.empty()) return;
   collect();
   fill();
   // A rate that differs in its last digits was worked out in another order.
   constexpr double kSame = 1e-14;
-  for (Flow* flow : concerned_) {
-    if (std::abs(flow->next - flow->rate) > kSame * flow->rate) move(*flow, flow->next);
+  for (const std::uint32_t place : concerned_) {
+    const Crosser& crosser = crossers_[place];
+    if (std::abs(crosser.next - crosser.rate) > kSame * crosser.rate) move(flows_.at(place), crosser.next);
   }
 }
 
-/// All flows that the changed links concern: those that cross them, and whom links without room join to these.
+void MaxMinFlows::concern(std::uint32_t place) {
+  Crosser& crosser = crossers_[place];
+  if (std::exchange(crosser.visited, workings_) == workings_) return;
+  crosser.next = -1;
+  concerned_.push_back(place);
+  for (const std::uint32_t number : crosser.full) {
+    Narrow& other = narrow_[number];
+    if (std::exchange(other.visited, workings_) != workings_) met_.push_back(other.link);
+  }
+}
+
+/// Whether it may limit somebody. Is the change of anybody's rate possible?
+bool MaxMinFlows::settle_fullness(SharedLink& link) {
+  link.changed = false;
+  const bool was_full = std::exchange(link.full, !link.has_room() && !link.is_spared());
+  if (was_full != link.full) {
+    for (const SharedLink::Crossing& crossing : link.crossing) note_full_links(*crossing.flow);
+  }
+  return std::exchange(link.stirred, false) || was_full || link.full;
+}
+
+/// All flows that what has changed concerns: those that have begun, those that cross changed links that may limit
+/// somebody, and whom such links join to these.
 void MaxMinFlows::collect() {
   ++workings_;
   concerned_.clear();
-  full_.clear();
-  met_.assign(changed_.begin(), changed_.end());
-  for (SharedLink* link : std::exchange(changed_, {})) {
-    link->changed = false;
-    link->visited = workings_;
+  candidates_.clear();
+  met_.clear();
+  for (SharedLink* link : changed_) {
+    if (!settle_fullness(*link)) continue;
+    narrow(*link) = {.link = link, .visited = workings_};
+    met_.push_back(link);
   }
+  changed_.clear();
   for (std::size_t i = 0; i < met_.size(); ++i) {
     SharedLink& link = *met_[i];
-    if (!link.has_room()) {
-      link.left = link.rate;
-      link.unsettled = static_cast<int>(link.crossing.size());
-      full_.push_back(&link);
+    if (link.full && !link.places.empty()) {
+      Narrow& full = narrow_[link.number];
+      full.left = link.rate;
+      full.unsettled = static_cast<int>(link.places.size());
+      candidates_.push_back({.met = static_cast<std::uint32_t>(i), .number = link.number});
     }
-    for (const SharedLink::Crossing& crossing : link.crossing) {
-      Flow& flow = *crossing.flow;
-      if (std::exchange(flow.visited, workings_) == workings_) continue;
-      flow.next = -1;
-      concerned_.push_back(&flow);
-      for (const Flow::Leg& leg : flow.legs) {
-        if (leg.link->has_room() || std::exchange(leg.link->visited, workings_) == workings_) continue;
-        met_.push_back(leg.link);
-      }
-    }
+    for (const std::uint32_t place : link.places) concern(place);
   }
+  // Those that only spared links have held up.
+  for (const FlowId& id : begun_) {
+    if (id.flow->number == id.number) concern(id.flow->place);
+  }
+  begun_.clear();
 }
 
 /// All rates grow together from nothing. A flow whose rate is all that it can have, or that meets a link which has
 /// nothing left, stays there.
 void MaxMinFlows::fill() {
-  candidates_.clear();
-  for (Flow* flow : concerned_) {
-    if (flow->rests()) give(*flow, 0);
-  }
-  for (std::size_t i = 0; i < full_.size(); ++i) {
-    if (full_[i]->unsettled > 0) candidates_.push_back({full_[i]->left / full_[i]->unsettled, i});
-  }
-  std::ranges::make_heap(candidates_, later);
   unsettled_.clear();
-  for (Flow* flow : concerned_) {
-    if (flow->next < 0) unsettled_.push_back(flow);
+  for (const std::uint32_t place : concerned_) {
+    Crosser& crosser = crossers_[place];
+    if (crosser.at_rest > 0) {
+      give(crosser, 0);
+    } else {
+      unsettled_.push_back(place);
+    }
   }
+  std::erase_if(candidates_, [this](const Candidate& candidate) { return narrow_[candidate.number].unsettled == 0; });
+  for (Candidate& candidate : candidates_) {
+    const Narrow& full = narrow_[candidate.number];
+    candidate.part = full.left / full.unsettled;
+  }
+  std::ranges::make_heap(candidates_, Later{});
   while (!unsettled_.empty()) {
     double least = kOpenRate;
-    for (const Flow* flow : unsettled_) least = std::min(least, flow->most);
+    for (const std::uint32_t place : unsettled_) least = std::min(least, crossers_[place].most);
     for (SharedLink* link = tightest(); link != nullptr && candidates_.front().part < least; link = tightest()) {
       const double part = candidates_.front().part;
-      for (const SharedLink::Crossing& crossing : link->crossing) {
-        if (crossing.flow->next < 0) give(*crossing.flow, part);
+      for (const std::uint32_t place : link->places) {
+        if (crossers_[place].next < 0) give(crossers_[place], part);
       }
     }
-    for (Flow* flow : unsettled_) {
-      if (flow->next < 0 && flow->most <= least) give(*flow, flow->most);
-    }
-    std::erase_if(unsettled_, [](const Flow* flow) { return flow->next >= 0; });
+    std::erase_if(unsettled_, [&](std::uint32_t place) {
+      Crosser& crosser = crossers_[place];
+      if (crosser.next < 0 && crosser.most <= least) give(crosser, crosser.most);
+      return crosser.next >= 0;
+    });
   }
 }
 
 /// The link that gives each of those whose rate is not known yet the least, at the heap's top. Parts only grow.
 SharedLink* MaxMinFlows::tightest() {
   while (!candidates_.empty()) {
-    Candidate top = candidates_.front();
-    SharedLink& link = *full_[top.number];
-    const double part = link.unsettled > 0 ? std::max(link.left, 0.0) / link.unsettled : top.part;
-    if (link.unsettled > 0 && part <= top.part) return &link;
-    std::ranges::pop_heap(candidates_, later);
-    candidates_.pop_back();
-    if (link.unsettled == 0) continue;
-    top.part = part;
-    candidates_.push_back(top);
-    std::ranges::push_heap(candidates_, later);
+    Candidate& top = candidates_.front();
+    const Narrow& full = narrow_[top.number];
+    const double part = full.unsettled > 0 ? std::max(full.left, 0.0) / full.unsettled : top.part;
+    if (full.unsettled > 0 && part <= top.part) return full.link;
+    if (full.unsettled > 0) {
+      top.part = part;
+      sink_top();
+    } else {
+      std::ranges::pop_heap(candidates_, Later{});
+      candidates_.pop_back();
+    }
   }
   return nullptr;
 }
 
-void MaxMinFlows::give(Flow& flow, double rate) {
-  flow.next = rate;
-  for (const Flow::Leg& leg : flow.legs) {
-    if (leg.link->has_room()) continue;
-    leg.link->left -= rate;
-    --leg.link->unsettled;
+/// The top has another part, and goes down to where it belongs.
+void MaxMinFlows::sink_top() {
+  const Candidate sinking = candidates_.front();
+  std::size_t at = 0;
+  for (std::size_t below = 1; below < candidates_.size(); below = 2 * at + 1) {
+    if (below + 1 < candidates_.size() && Later{}(candidates_[below], candidates_[below + 1])) ++below;
+    if (!Later{}(sinking, candidates_[below])) break;
+    candidates_[at] = candidates_[below];
+    at = below;
+  }
+  candidates_[at] = sinking;
+}
+
+void MaxMinFlows::give(Crosser& crosser, double rate) {
+  crosser.next = rate;
+  for (const std::uint32_t number : crosser.full) {
+    narrow_[number].left -= rate;
+    --narrow_[number].unsettled;
   }
 }
 

@@ -4,10 +4,16 @@
 // A link with room for all that cross it limits none of them. So only links without room count, and a change moves the
 // rates of those alone whom such links join to it. Rates are worked out once for each moment of time, whatever has
 // happened in it. SimGrid is the judge: with SimGridFlows random jobs take the same time.
+//
+// Where all send to all, a change moves nearly all rates, and a working out goes through thousands of flows. What it
+// looks at of a flow and of a link stands apart from the rest of them, close together.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
+
+#include <boost/container/small_vector.hpp>
 
 #include "model/engine/flows/flow.hpp"
 #include "model/engine/flows/flow_pool.hpp"
@@ -29,33 +35,70 @@ class MaxMinFlows final : public FlowNetwork {
   /// Works out the rates of all that what has happened concerns. Before time passes.
   void share();
 
+  // Of a flow that is under way, since share().
+
+  [[nodiscard]] double rate(const Flow& flow) const { return crossers_[flow.place].rate; }
+  /// Bytes per second if others did not hold it up.
+  [[nodiscard]] double most(const Flow& flow) const { return crossers_[flow.place].most; }
+  /// So many flows did the last working out go through.
+  [[nodiscard]] std::size_t concerned() const { return concerned_.size(); }
+
  private:
-  struct Candidate {
-    double part = 0;  ///< of its rate, for each crossing whose rate is not known yet
-    std::size_t number = 0;
+  /// A flow, as a working out sees it.
+  struct Crosser {
+    double most = 0;            ///< bytes per second if it is not held up by others
+    double rate = 0;            ///< bytes per second
+    double next = -1;           ///< the rate that it is to have; negative: not known yet
+    std::uint32_t visited = 0;  ///< the last working out that met it
+    int at_rest = 0;            ///< so many of its links rest
+    /// The numbers of its links without room, in the order of its way.
+    boost::container::small_vector<std::uint32_t, 4> full{};
   };
-  static bool later(const Candidate& a, const Candidate& b) {
-    return a.part > b.part || (a.part == b.part && a.number > b.number);
-  }
+  /// A link without room, likewise.
+  struct Narrow {
+    SharedLink* link = nullptr;
+    double left = 0;            ///< of its rate
+    int unsettled = 0;          ///< flows that cross it whose rate is not known yet
+    std::uint32_t visited = 0;  ///< the last working out that met it
+  };
+  struct Candidate {
+    double part = 0;           ///< of its rate, for each crossing whose rate is not known yet
+    std::uint32_t met = 0;     ///< at this place among the links without room
+    std::uint32_t number = 0;  ///< of the link
+  };
+  struct Later {
+    bool operator()(const Candidate& a, const Candidate& b) const {
+      return a.part > b.part || (a.part == b.part && a.met > b.met);
+    }
+  };
 
   void touch(SharedLink& link);
+  void stir(SharedLink& link);
   void leave(Flow& flow);
   void end(Flow& flow);
+  [[nodiscard]] Narrow& narrow(SharedLink& link);
+  void enter_throats(Flow& flow, double most);
+  void note_full_links(const Flow& flow);
+  [[nodiscard]] bool settle_fullness(SharedLink& link);
   void collect();
+  void concern(std::uint32_t place);
   void fill();
-  void give(Flow& flow, double rate);
+  void give(Crosser& crosser, double rate);
   void move(Flow& flow, double rate);
   [[nodiscard]] SharedLink* tightest();
+  void sink_top();
 
   Clock& clock_;
   FlowPool flows_;
+  std::vector<Crosser> crossers_;  ///< by place in the pool
+  std::vector<Narrow> narrow_;     ///< by number
   std::vector<SharedLink*> changed_;
-  std::uint64_t workings_ = 0;
+  std::vector<FlowId> begun_;  ///< since rates were worked out, and not free
+  std::uint32_t workings_ = 0;
   // Of the working out that is under way.
-  std::vector<Flow*> concerned_;
-  std::vector<Flow*> unsettled_;  ///< of these, whose rate is not known yet
+  std::vector<std::uint32_t> concerned_;
+  std::vector<std::uint32_t> unsettled_;  ///< of these, whose rate is not known yet
   std::vector<SharedLink*> met_;
-  std::vector<SharedLink*> full_;      ///< of these, the links without room
   std::vector<Candidate> candidates_;  ///< a heap, whose top has the least part
 };
 

@@ -76,6 +76,26 @@ TEST(Clock, ATimerActsOnceAtTheTimeThatWasSetLast) {
   EXPECT_THAT(times, ElementsAre(3, 5));
 }
 
+TEST(Clock, ATimerThatIsMovedAgainAndAgainActsOnceAtTheLastTime) {
+  std::vector<double> times;
+  Loop loop;
+  Clock& clock = loop.clock();
+  Timer timer(clock, [&] { times.push_back(clock.now().value()); });
+  loop.run({[&] {
+    Alarm alarm(clock, loop.crew());
+    for (const double when : {16.0, 15.0, 14.5, 8.0, 15.5, 12.0}) timer.move(Seconds{when});
+    alarm.sleep_until(Seconds{11.5});
+    timer.move(Seconds{12.5});
+    alarm.sleep_until(Seconds{12.25});
+    EXPECT_EQ(timer.when(), Seconds{12.5});
+    timer.move(Seconds{12.375});
+    alarm.sleep_until(Seconds{20});
+    timer.move(Seconds{3});  // past: soon
+    alarm.sleep_until(Seconds{21});
+  }});
+  EXPECT_THAT(times, ElementsAre(12.375, 20));
+}
+
 TEST(Clock, AnActionMaySetItsTimerAgain) {
   int acted = 0;
   Loop loop;
