@@ -26,14 +26,32 @@ struct Link {
   std::string name{};
   std::string from{};
   std::string to{};
-  Sourced<Rate> forward{};                    ///< from -> to, of all `count`
-  Sourced<Rate> backward{};                   ///< to -> from
-  std::optional<Sourced<Rate>> total{};       ///< both directions together, where that is less than their sum
-  std::optional<Sourced<Rate>> dma_read{};    ///< what reads by devices across it get together; absent: as the link
-  std::optional<Sourced<Rate>> dma_write{};   ///< and writes by devices
+  Sourced<Rate> forward{};                   ///< from -> to, of all `count`
+  Sourced<Rate> backward{};                  ///< to -> from
+  std::optional<Sourced<Rate>> total{};      ///< both directions together, where that is less than their sum
+  std::optional<Sourced<Rate>> dma_read{};   ///< what reads by devices across it get together; absent: as the link
+  std::optional<Sourced<Rate>> dma_write{};  ///< and writes by devices
+  /// What all peer reads get together whose bytes cross it one way; absent: what its ends let them have.
+  std::optional<Sourced<Rate>> peer_read{};
+  std::optional<Sourced<Rate>> peer_write{};  ///< and all peer writes
+  /// What one copy or message that a device reads across it gets at most, whatever others there are and whatever
+  /// `count`: as much as the device asks for ahead. Absent: no limit.
+  std::optional<Sourced<Rate>> each_read{};
+  std::optional<Sourced<Rate>> each_write{};  ///< and one that a device writes
   std::optional<Sourced<Seconds>> latency{};  ///< of one crossing
   int count = 1;                              ///< so many in parallel, over which traffic is spread
 };
+
+/// The rates that a link may have beside its two directions, each under its key: of all `count` together, and of each
+/// transfer.
+constexpr auto shared_rates(auto& link) {
+  return std::array{std::pair("total", &link.total), std::pair("dma_read", &link.dma_read),
+                    std::pair("dma_write", &link.dma_write), std::pair("peer_read", &link.peer_read),
+                    std::pair("peer_write", &link.peer_write)};
+}
+constexpr auto single_rates(auto& link) {
+  return std::array{std::pair("each_read", &link.each_read), std::pair("each_write", &link.each_write)};
+}
 
 /// Which peer traffic a vertex passes on: what GPUs and adapters read and write in GPUs past host memory.
 enum class Forwards { none, adapters, all };

@@ -35,9 +35,8 @@ void each_field(Either<Hub> auto& hub, const auto& visit) { each_field(hub.passi
 void each_field(Either<Link> auto& link, const auto& visit) {
   visit("forward", link.forward);
   visit("backward", link.backward);
-  visit("total", link.total);
-  visit("dma_read", link.dma_read);
-  visit("dma_write", link.dma_write);
+  for (const auto& [key, rate] : shared_rates(link)) visit(key, *rate);
+  for (const auto& [key, rate] : single_rates(link)) visit(key, *rate);
   visit("latency", link.latency);
 }
 

@@ -52,6 +52,17 @@ std::optional<Rate> Topology::narrowest(const Route& route, Reach reach) const {
     if (reach == Reach::device_writes && link.dma_write) rate = std::min(rate, link.dma_write->value);
     least = least ? std::min(*least, rate) : rate;
   }
+  if (const auto each = each_rate(route, reach)) least = std::min(least.value_or(*each), *each);
+  return least;
+}
+
+std::optional<Rate> Topology::each_rate(const Route& route, Reach reach) const {
+  std::optional<Rate> least;
+  for (const Hop& hop : route) {
+    const Link& link = graph_.links[hop.link];
+    const auto& each = reach == Reach::device_reads ? link.each_read : link.each_write;
+    if (reach != Reach::cpu && each) least = std::min(least.value_or(each->value), each->value);
+  }
   return least;
 }
 

@@ -172,6 +172,11 @@ class Topology {
   [[nodiscard]] std::size_t bounce_memory(std::size_t from, std::size_t to) const;
   /// What the narrowest link of a route lets through in its direction. Nothing for a route without links.
   [[nodiscard]] std::optional<Rate> narrowest(const Route& route, Reach reach) const;
+  /// What one transfer gets at most on a route where devices read or write so, whatever others there are.
+  [[nodiscard]] std::optional<Rate> each_rate(const Route& route, Reach reach) const;
+  /// What all peer reads get together, or all peer writes, whose bytes come over a link so: the least of what the link
+  /// and what it leads to let them have.
+  [[nodiscard]] std::optional<Rate> peer_rate(const Hop& hop, bool reads) const;
   /// What GPUs copy to and from host memory over a link, together, where one of its ends says so.
   [[nodiscard]] std::optional<Rate> host_duplex(std::size_t link) const;
   /// What the links of a way, and what lies between its ends, add up to: one crossing.

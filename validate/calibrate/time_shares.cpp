@@ -51,7 +51,8 @@ Platform take_bytes(Platform platform) {
   for (model::Link& link : platform.node.links) {
     lift(link.forward);
     lift(link.backward);
-    for (auto* rate : {&link.total, &link.dma_read, &link.dma_write}) lift(*rate);
+    for (const auto& [key, rate] : model::shared_rates(link)) lift(*rate);
+    for (const auto& [key, rate] : model::single_rates(link)) lift(*rate);
   }
   if (platform.fabric) {
     lift(platform.fabric->link);

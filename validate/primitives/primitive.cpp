@@ -50,15 +50,10 @@ std::optional<Rate> slowest_memory(const Primitive& primitive, const Topology& t
   return slowest;
 }
 
-/// What lies between the links of a way between GPUs lets peer traffic have.
+/// What a way between GPUs lets peer traffic have.
 std::optional<Rate> slowest_forwarding(const model::Route& route, bool reads, const Topology& topology) {
   std::optional<Rate> slowest;
-  for (std::size_t i = 0; i + 1 < route.size(); ++i) {
-    const model::Link& link = topology.graph().links[route[i].link];
-    const model::Passing* passing = topology.ways().passing(route[i].forward ? link.to : link.from);
-    if (passing == nullptr) continue;
-    if (const auto& rate = reads ? passing->peer_read : passing->peer_write) narrow(slowest, rate->value);
-  }
+  for (const model::Hop& hop : route) narrow(slowest, topology.peer_rate(hop, reads));
   return slowest;
 }
 

@@ -54,6 +54,10 @@ std::optional<Rate> part_of(const std::optional<Rate>& limit, double share) {
   return limit ? std::optional(Rate{limit->bytes_per_second() * share}) : std::nullopt;
 }
 
+std::optional<Rate> least_of(const std::optional<Rate>& one, const std::optional<Rate>& other) {
+  return one && other ? std::min(*one, *other) : one ? one : other;
+}
+
 /// Each link once, for that is how SimGrid counts them, and none that never limits anybody.
 void tidy(std::vector<std::size_t>& slots, const std::vector<std::optional<Rate>>& rates) {
   std::vector<std::size_t> kept;
@@ -108,6 +112,7 @@ void Machine::lay_out_slots() {
     rates_[i * slots_per_link + dma_read_slot] = value_of(node.links[i].dma_read);
     rates_[i * slots_per_link + dma_write_slot] = value_of(node.links[i].dma_write);
   }
+  limits_each_ = std::ranges::any_of(node.links, [](const Link& link) { return link.each_read || link.each_write; });
   for (std::size_t i = 0; platform.fabric && i < node.nics.size(); ++i) {
     const std::size_t nic = first_nic_ + i * slots_per_nic;
     rates_[nic + out_slot] = rates_[nic + in_slot] = value_of(node.nics[i].link).value_or(platform.fabric->link.value);
@@ -117,10 +122,8 @@ void Machine::lay_out_slots() {
   }
   for (std::size_t i = 0; i < node.links.size(); ++i) {
     for (const bool forward : {true, false}) {
-      const Passing* passing = topology_.ways().passing(forward ? node.links[i].to : node.links[i].from);
-      if (passing == nullptr) continue;
-      rates_[port_of({i, forward}) + peer_read_slot] = value_of(passing->peer_read);
-      rates_[port_of({i, forward}) + peer_write_slot] = value_of(passing->peer_write);
+      rates_[port_of({i, forward}) + peer_read_slot] = topology_.peer_rate({i, forward}, true);
+      rates_[port_of({i, forward}) + peer_write_slot] = topology_.peer_rate({i, forward}, false);
     }
   }
   for (std::size_t i = 0; i < node.memories.size(); ++i) {
@@ -240,9 +243,8 @@ std::optional<Machine::Carried> Machine::carried(std::string_view part) const {
 /// The links of a way, what they let devices have, and what the vertices between its ends let peer traffic have.
 void Machine::add_route(LinkSlots& slots, const Route& route, Reach reach, bool peers, bool to_host) const {
   const bool reads = reach == Reach::device_reads;
-  std::optional<Hop> before;
   for (const Hop& hop : route) {
-    if (peers && before) slots.push_back(port_of(*before) + (reads ? peer_read_slot : peer_write_slot));
+    if (peers) slots.push_back(port_of(hop) + (reads ? peer_read_slot : peer_write_slot));
     const std::size_t link = hop.link * slots_per_link;
     slots.push_back(link + (hop.forward ? forward_slot : backward_slot));
     slots.push_back(link + total_slot);
@@ -252,7 +254,6 @@ void Machine::add_route(LinkSlots& slots, const Route& route, Reach reach, bool 
       slots.push_back(first_host_ + hop.link * slots_per_host + once_slot);
       if (twice) slots.push_back(first_host_ + hop.link * slots_per_host + twice_slot);
     }
-    before = hop;
   }
 }
 
@@ -297,6 +298,7 @@ Machine::CopySlots Machine::make_copy_slots(End from, End to, bool cached) const
     const std::size_t slot = engine_of(*copy.gpu, engine);
     result.slots.push_back(slot);
     if (!pageable && rates_[slot]) result.limit.reset();
+    result.each = topology_.each_rate(topology_.copy_route(from.location, to.location), copy.reach);
   }
   if (const auto& fallback = topology_.platform().fallback; copy.chunks && fallback->both_ways) {
     const Rate back = topology_.copy_cost(to, from).rate.value();
@@ -458,7 +460,7 @@ std::vector<FlowRoute> Machine::copy(int node, End from, End to, bool cached) {
     to.location = strand.to;
     const CopySlots& known =
         *remembered(copy_slots_, {from, to, cached}, [&] { return make_copy_slots(from, to, cached); });
-    routes.push_back({.limit = part_of(known.limit, strand.share), .share = strand.share});
+    routes.push_back({.limit = least_of(part_of(known.limit, strand.share), known.each), .share = strand.share});
     append(routes.back(), node, known.slots);
     if (known.both_ways) {
       const auto [first, last] = std::minmax(from.location.index, to.location.index);
@@ -532,12 +534,19 @@ std::vector<FlowRoute> Machine::transfer(Site from, std::span<const Adapters> ad
   for (const Adapters& nics : adapters) {
     for (const Strand& strand : topology_.strands(from.location, to.location)) {
       FlowRoute route = transfer({from.node, strand.from}, nics, {to.node, strand.to});
-      route.limit = part_of(route.limit, strand.share);
+      route.limit = least_of(part_of(route.limit, strand.share), each_of(strand, nics));
       route.share = strand.share / static_cast<double>(adapters.size());
       routes.push_back(std::move(route));
     }
   }
   return routes;
+}
+
+/// What one message gets at most on its way to the adapters and from them, whatever others there are.
+std::optional<Rate> Machine::each_of(const Strand& strand, const Adapters& adapters) const {
+  if (!limits_each_) return std::nullopt;
+  return least_of(topology_.each_rate(topology_.to_nic_route(strand.from, adapters.from), Reach::device_reads),
+                  topology_.each_rate(topology_.from_nic_route(adapters.to, strand.to), Reach::device_writes));
 }
 
 FlowRoute Machine::transfer(Site from, const Adapters& adapters, Site to) {

@@ -105,6 +105,7 @@ class Machine {
   struct CopySlots {
     LinkSlots slots{};
     std::optional<Rate> limit{};
+    std::optional<Rate> each{};  ///< what a part of it on this way gets at most, however small
     /// What the driver's copies between two GPUs get in both directions together.
     std::optional<Rate> both_ways{};
   };
@@ -123,6 +124,7 @@ class Machine {
   [[nodiscard]] const LinkSlots& slots_out(Location from, const std::string& nic);
   [[nodiscard]] const LinkSlots& slots_in(const std::string& nic, Location to);
   [[nodiscard]] FlowRoute transfer(Site from, const Adapters& adapters, Site to);
+  [[nodiscard]] std::optional<Rate> each_of(const Strand& strand, const Adapters& adapters) const;
   void append(FlowRoute& route, int node, const LinkSlots& slots);
   [[nodiscard]] SharedLink& driver_between(int node, std::size_t a, std::size_t b, Rate both_ways);
   void append(FlowRoute& route, const FabricWay& way);
@@ -139,6 +141,7 @@ class Machine {
   std::optional<Fabric> fabric_;  ///< as far as it has not failed since
   int fabric_changes_ = 0;
   std::unordered_set<const SharedLink*> gone_cables_;
+  bool limits_each_ = false;                ///< some link limits a single transfer
   std::vector<std::optional<Rate>> rates_;  ///< by slot; nothing: never the limit, so that no flow needs the link
   // Where in a node's links the slots of its parts begin.
   std::size_t first_nic_ = 0;
