@@ -288,9 +288,9 @@ class FabricFaults {
 
   /// As its own node calls it.
   [[nodiscard]] std::string adapter_of(const Topology& topology, const NodePart& part, int nic) const {
-    const std::string name = topology.graph().nics[part.first_nic + static_cast<std::size_t>(nic)].name;
+    std::string name = topology.graph().nics[part.first_nic + static_cast<std::size_t>(nic)].name;
     for (const NodeKind& kind : platform_.kinds) {
-      const std::string own = name.starts_with(kind.name + "-") ? name.substr(kind.name.size() + 1) : "";
+      std::string own = name.starts_with(kind.name + "-") ? name.substr(kind.name.size() + 1) : "";
       if (std::ranges::find(kind.node.nics, own, &Nic::name) != kind.node.nics.end()) return own;
     }
     return name;

@@ -7,6 +7,7 @@
 #include "protocols/core/errors.hpp"
 #include "protocols/workloads/collectives.hpp"
 #include "protocols/workloads/experts.hpp"
+#include "protocols/workloads/kv_cache.hpp"
 #include "protocols/workloads/patterns.hpp"
 
 namespace twinlink::workloads {
@@ -80,6 +81,11 @@ constexpr std::array kDispatch{
 constexpr std::array kCombine{
     Algorithm{"pairwise", "one partner after the other", kToAll, refuse_experts, pairwise_combine},
     Algorithm{"direct", "all partners at once", "a + the fullest rank's bytes / b", refuse_experts, direct_combine}};
+constexpr std::array kKvCache{
+    Algorithm{"list", "each block a message, all of them listed at once",
+              "a + k g + S/b for k blocks, each of which takes g to begin", refuse_kv_cache, listed_kv_cache},
+    Algorithm{"packed", "blocks are gathered, one message for each two ranks, and shared out", "a + S/b + 2 k c",
+              refuse_kv_cache, packed_kv_cache}};
 constexpr std::array kBarrier{Algorithm{"dissemination", "in round k each tells who is 2^k further on", "log2(n) a",
                                         any_shape, dissemination_barrier}};
 constexpr std::array kIncast{Algorithm{"direct", "all at once", "a + (n-1) S/b of rank 0", any_shape, incast}};
@@ -102,6 +108,8 @@ constexpr std::array kWorkloads{
     Workload{"dispatch", "tokens to the experts that a gate has chosen: blocks that are not equal", all_but_own,
              kDispatch},
     Workload{"combine", "what the experts make of them, back to the tokens' ranks", all_but_own, kCombine},
+    Workload{"kv-cache", "keys and values in blocks, from the ranks that have read a prompt to those that go on", once,
+             kKvCache},
     Workload{"barrier", "nobody goes on before all have come", once, kBarrier},
     Workload{"incast", "a message from every rank to rank 0", once, kIncast},
     Workload{"fan-out", "a message from rank 0 to every rank", once, kFanOut},

@@ -9,30 +9,44 @@
 namespace twinlink::workloads {
 namespace {
 
-Outcome exchange(Channel& channel, const Transfer& transfer, const Buffers& buffers) {
-  const View out = buffers.view(transfer.send);
-  const View in = buffers.view(transfer.receive);
-  const std::size_t sends = transfer.send.length > 0 ? 1 : 0;
-  const std::size_t receives = transfer.receive.length > 0 ? 1 : 0;
-  return channel.exchange({&out, sends}, {&in, receives});
+/// The messages of one exchange.
+Outcome exchange(Channel& channel, std::span<const Transfer> transfers, const Buffers& buffers) {
+  std::vector<View> out;
+  std::vector<View> in;
+  for (const Transfer& transfer : transfers) {
+    if (transfer.send.length > 0) out.push_back(buffers.view(transfer.send));
+    if (transfer.receive.length > 0) in.push_back(buffers.view(transfer.receive));
+  }
+  return out.empty() && in.empty() ? Outcome{} : channel.exchange(out, in);
 }
 
-bool moves_nothing(const Transfer& transfer) { return transfer.send.length == 0 && transfer.receive.length == 0; }
+/// Those with one peer, which follow each other.
+std::vector<std::span<const Transfer>> by_peer(const std::vector<Transfer>& transfers) {
+  std::vector<std::span<const Transfer>> all;
+  for (auto first = transfers.begin(); first != transfers.end();) {
+    const auto last =
+        std::find_if(first, transfers.end(), [&](const Transfer& other) { return other.peer != first->peer; });
+    const bool moves =
+        std::any_of(first, last, [](const Transfer& each) { return each.send.length + each.receive.length > 0; });
+    if (moves) all.emplace_back(first, last);
+    first = last;
+  }
+  return all;
+}
 
 Outcome run_transfers(ConcurrentRank& rank, const Step& step, Connections& connections, const Buffers& buffers) {
-  std::vector<Outcome> outcomes(step.transfers.size());
+  const std::vector<std::span<const Transfer>> exchanges = by_peer(step.transfers);
+  std::vector<Outcome> outcomes(exchanges.size());
   std::vector<std::function<void()>> works;
-  for (std::size_t i = 0; i < step.transfers.size(); ++i) {
-    const Transfer& transfer = step.transfers[i];
-    if (moves_nothing(transfer)) continue;
+  for (std::size_t i = 0; i < exchanges.size(); ++i) {
     works.emplace_back(
-        [&, i] { outcomes[i] = exchange(connections.to(RankId{step.transfers[i].peer}), step.transfers[i], buffers); });
+        [&, i] { outcomes[i] = exchange(connections.to(RankId{exchanges[i].front().peer}), exchanges[i], buffers); });
   }
   if (!works.empty()) rank.run(works);
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     if (outcomes[i].ok()) continue;
     Outcome failed = outcomes[i];
-    failed.reason = "with rank " + std::to_string(step.transfers[i].peer) + ": " + failed.reason;
+    failed.reason = "with rank " + std::to_string(exchanges[i].front().peer) + ": " + failed.reason;
     return failed;
   }
   return {};

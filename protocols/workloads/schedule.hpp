@@ -51,7 +51,8 @@ struct Together {
   int times = 1;  ///< so many of it follow each other in one graph
 };
 
-/// First all transfers, at the same time; then what is local, in order.
+/// First all transfers, at the same time; then what is local, in order. Transfers with one peer follow each other in
+/// the list, and are one exchange of several messages.
 struct Step {
   std::size_t after = 0;  ///< it begins when so many of the schedule's kernels have ended
   std::vector<Transfer> transfers{};
@@ -82,11 +83,18 @@ struct Experts {
   int seed = 1;     ///< draws who is popular
 };
 
+/// Keys and values of a prompt, and who has read it.
+struct KvCache {
+  int prefill = 0;       ///< so many ranks, the first ones; 0: half of all
+  Bytes block = 64_KiB;  ///< what a server keeps together
+};
+
 /// Ranks and how they lie: rank r is on node r / per_node.
 struct Shape {
   int ranks = 2;
   int per_node = 1;   ///< divides `ranks`
   Experts experts{};  ///< of what goes to them
+  KvCache kv{};       ///< of the workload of that name
 };
 
 /// The part of rank `index` of `count`, where `elements` are shared out: the first ones have one more.

@@ -21,6 +21,7 @@ HEADINGS = {
     "Job": "place ranks jobs background",
     "Training step": "layers layer-time bucket",
     "Experts": "experts top skew seed",
+    "KV cache": "prefill block",
     "Sum": "on",
     "Arrays": "global element in-place shares kind decomposition parts",
     "Output": "format json csv report timeline trace trace-times links critical-path expect samples out all",

@@ -33,6 +33,7 @@ std::uint64_t elements_of(Bytes size) { return std::max<std::uint64_t>(1, size.c
 Shape shape_for(const Rank& rank, const WorkloadPlan& plan) {
   Shape shape = plan.shape ? *plan.shape : shape_of(rank.position().places);
   shape.experts = plan.experts;
+  shape.kv = plan.kv;
   return shape;
 }
 

@@ -111,6 +111,8 @@ struct WorkloadPlan {
   std::optional<workloads::TrainingStep> training{};
   /// Of the workloads that go to them.
   workloads::Experts experts{};
+  /// Of the workload of that name.
+  workloads::KvCache kv{};
   /// One: that one. None: for each size the fastest one, of those that are predicted to be nearly so. Several: all that
   /// the shape allows.
   std::vector<const workloads::Algorithm*> algorithms{};

@@ -80,6 +80,24 @@ void choose_experts(WorkloadPlan& plan, const WorkloadOptions& options) {
   experts.seed = options.seed.value_or(experts.seed);
 }
 
+void choose_kv_cache(WorkloadPlan& plan, const WorkloadOptions& options) {
+  if (options.workload != "kv-cache") {
+    if (!options.prefill && !options.block) return;
+    throw UsageError("--prefill, --block: only of kv-cache");
+  }
+  plan.kv.prefill = options.prefill.value_or(plan.kv.prefill);
+  plan.kv.block = options.block.value_or(plan.kv.block);
+}
+
+/// Each block is a message, or a copy.
+void require_few_blocks(Bytes cache, Bytes block) {
+  constexpr std::uint64_t kMost = 16384;
+  if (cache.count() <= block.count() * kMost) return;
+  throw UsageError(fmt::format("--block {} cuts {} of a rank into more than {} blocks: at least {} is needed",
+                               format_size(block), format_size(cache), kMost,
+                               format_size(Bytes{(cache.count() + kMost - 1) / kMost})));
+}
+
 /// Each bucket is a collective of its own.
 void require_few_buckets(Bytes gradients, Bytes bucket) {
   constexpr std::uint64_t kMost = 8192;
@@ -93,6 +111,7 @@ void require_few_buckets(Bytes gradients, Bytes bucket) {
 void choose(WorkloadPlan& plan, const WorkloadOptions& options) {
   choose_training(plan, options);
   choose_experts(plan, options);
+  choose_kv_cache(plan, options);
   if (is_array_job(options.workload)) {
     if (!options.algorithm.empty()) throw UsageError("--algorithm: " + options.workload + " has none; --pack chooses");
     if (!has_default_sizes(options)) throw UsageError("-b, -e, -f: --global is the size of " + options.workload);
@@ -177,6 +196,20 @@ void add_expert_options(CLI::App& app, WorkloadOptions& options) {
                    [&options](int seed) { options.seed = seed; });
 }
 
+void add_kv_options(CLI::App& app, WorkloadOptions& options) {
+  const OptionGroup group(app, "KV cache");
+  constexpr int kMostRanks = 1 << 20;
+  add_count_option(app, "--prefill", 1, kMostRanks, "half of all",
+                   "How many ranks, the first ones, have read the prompt; the others go on with it",
+                   [&options](int ranks) { options.prefill = ranks; });
+  add_read_option(app, "--block", "SIZE", format_size(workloads::KvCache{}.block),
+                  "What the server keeps together: a message each, or a copy before and after one",
+                  [&options](const std::string& text) {
+                    options.block = parse_size(text);
+                    if (*options.block < workloads::kElement) throw UsageError("a block has 8 B at least");
+                  });
+}
+
 void add_way_options(CLI::App& app, WorkloadOptions& options) {
   const OptionGroup group(app, "Protocol");
   add_protocol_option(app, options.protocol, "How messages travel");
@@ -235,6 +268,7 @@ void add_workload_options(CLI::App& app, WorkloadOptions& options) {
   add_size_options(app, options.sweep);
   add_training_options(app, options);
   add_expert_options(app, options);
+  add_kv_options(app, options);
   {
     const OptionGroup group(app, "Sum");
     app.add_option(
@@ -290,6 +324,7 @@ WorkloadPlan make_plan(const WorkloadOptions& options, const PlanDefaults& defau
   constexpr Bytes kGradients = 256_MiB;
   if (plan.training && has_default_sizes(options)) plan.sizes = {kGradients};
   if (plan.training) require_few_buckets(plan.sizes.back(), plan.training->bucket);
+  if (plan.workload->name == "kv-cache") require_few_blocks(plan.sizes.back(), plan.kv.block);
   if (plan.workload->name == "barrier") plan.sizes = {workloads::kElement};
   return plan;
 }

@@ -32,6 +32,9 @@ struct WorkloadOptions {
   std::optional<int> top{};
   std::optional<double> skew{};
   std::optional<int> seed{};
+  // For a kv-cache only.
+  std::optional<int> prefill{};
+  std::optional<Bytes> block{};
   std::string on{};  ///< of a sum: "cpu" or "gpu"
   ArrayOptions array{};
   SettingsOptions settings{};

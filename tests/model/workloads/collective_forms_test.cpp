@@ -71,6 +71,8 @@ class Forms {
     for (std::size_t i = 0; i < times.size(); ++i) times_[names_[i]] = times[i].microseconds();
   }
   double of(const std::string& name) const { return times_.at(name); }
+  /// What a rank takes to ask for an end in vain.
+  double look() const { return look_; }
   void expect(const std::string& name, double microseconds) const {
     EXPECT_NEAR(of(name), microseconds, microseconds * 1e-3 + look_) << name;
   }
@@ -91,6 +93,30 @@ TEST(CollectiveForms, AreSumsOfExchangesMessagesAndAdditions) {
     forms.add("swap" + of, [elements](int rank) { return swap_of(rank, elements, 1); });
     forms.add("add" + of, [elements](int) { return locals_of(Local::Kind::add, elements, 1); });
   }
+  // Four of the eight have read the prompt, and each sends to one.
+  const Algorithm& list = find_algorithm(find_workload("kv-cache"), "list");
+  const Algorithm& packed = find_algorithm(find_workload("kv-cache"), "packed");
+  const auto cache_of = [](const Algorithm& algorithm, int blocks, int prefill = 4) {
+    const Shape shape{.ranks = kRanks, .per_node = kRanks, .kv = {.prefill = prefill, .block = bytes_of(kAll / 8)}};
+    return [&algorithm, shape, blocks](int rank) {
+      return algorithm.schedule(shape, rank, kAll / 8 * static_cast<std::uint64_t>(blocks));
+    };
+  };
+  for (const int blocks : {1, 8, 16, 24}) forms.add("list " + std::to_string(blocks), cache_of(list, blocks));
+  forms.add("list to two", cache_of(list, 24, 6));
+  forms.add("message x 3", [](int rank) { return message_of(rank, kAll * 3); });
+  forms.add("three to each of two", [](int rank) {
+    const std::uint64_t each = kAll * 3;
+    const int to = 6 + rank / 3;
+    Schedule schedule{.data = 3 * each, .steps = {Step{}}};
+    for (int sender = 0; sender < 6; ++sender) {
+      const Slice place{Where::data, each * static_cast<std::uint64_t>(sender % 3), each};
+      if (rank == sender) schedule.steps[0].transfers = {{to, {Where::data, 0, each}, {}}};
+      if (rank == 6 + sender / 3) schedule.steps[0].transfers.push_back({sender, {}, place});
+    }
+    return schedule;
+  });
+  forms.add("packed 8", cache_of(packed, 8));
   forms.add("exchange piece", [](int rank) { return exchange_of(rank, kAll / 32); });
   forms.add("message piece", [](int rank) { return message_of(rank, kAll / 32); });
   for (const int distance : {1, 2, 4}) {
@@ -144,6 +170,17 @@ TEST(CollectiveForms, AreSumsOfExchangesMessagesAndAdditions) {
     forms.expect(workload + " pairwise", forms.of("all-to-all pairwise"));
     forms.expect(workload + " direct", forms.of("all-to-all direct"));
   }
+  // A block alone is a message; each further one takes as long as the one before it.
+  forms.expect("list 1", forms.of("message 1/8"));
+  // Who asks for the end of each of eight more may have asked in vain.
+  EXPECT_NEAR(forms.of("list 24"), 2 * forms.of("list 16") - forms.of("list 8"), 8 * forms.look());
+  EXPECT_LT(forms.of("list 8"), 8 * forms.of("message 1/8"));
+  EXPECT_GT(forms.of("list 8"), forms.of("message") * (1 - 1e-3));
+  forms.expect("packed 8", forms.of("message") + 2 * forms.of("copies 8"));
+  // Six to two: the bytes of three messages at once, and what each of a sender's blocks takes to begin, of which some
+  // hides behind others' bytes.
+  const double begun = forms.of("list 24") - forms.of("message x 3");
+  EXPECT_NEAR(forms.of("list to two"), forms.of("three to each of two") + begun, begun * 0.15);
   forms.expect("barrier dissemination", forms.of("signal 1") + forms.of("signal 2") + forms.of("signal 4"));
   forms.expect("shift direct", forms.of("exchange 1/1"));
   forms.expect("bisection direct", forms.of("swap of halves"));

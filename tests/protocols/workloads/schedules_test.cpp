@@ -10,12 +10,14 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "protocols/core/errors.hpp"
 #include "protocols/core/payload.hpp"
 #include "protocols/workloads/catalogue.hpp"
 #include "protocols/workloads/experts.hpp"
+#include "protocols/workloads/kv_cache.hpp"
 #include "protocols/workloads/patterns.hpp"
 #include "protocols/workloads/training.hpp"
 
@@ -139,8 +141,10 @@ void expect_mirrored(const Algorithm& algorithm, const Shape& shape, std::uint64
   for (int r = 0; r < shape.ranks; ++r) {
     for (const Step& step : algorithm.schedule(shape, r, elements).steps) {
       std::set<int> peers;
+      int before = -1;
       for (const Transfer& t : step.transfers) {
-        EXPECT_TRUE(peers.insert(t.peer).second) << "two exchanges on one channel at once";
+        const bool goes_on = std::exchange(before, t.peer) == t.peer;
+        EXPECT_TRUE(peers.insert(t.peer).second || goes_on) << "two exchanges on one channel at once";
         if (t.send.length + t.receive.length > 0) exchanges[{r, t.peer}].push_back({t.send.length, t.receive.length});
       }
     }
@@ -269,6 +273,37 @@ TEST(Schedules, DoWhatTheyPromiseOfUnequalBlocks) {
       }
     }
   }
+}
+
+TEST(KvCache, GoesToThoseThatHaveTheSameHeadsBlockByBlock) {
+  for (const Algorithm& algorithm : find_workload("kv-cache").algorithms) {
+    for (const int ranks : {2, 3, 5, 8}) {
+      for (int prefill = 1; prefill < ranks; ++prefill) {
+        for (const std::uint64_t elements : {1, 6, 60, 100}) {
+          const Shape shape{.ranks = ranks, .kv = {.prefill = prefill, .block = 24_B}};
+          ASSERT_EQ(algorithm.refuses(shape), "");
+          Machine machine(algorithm, shape, elements);
+          machine.run();
+          ASSERT_TRUE(machine.all_ended());
+          std::uint64_t received = 0;
+          for (int r = prefill; r < ranks; ++r) {
+            const Schedule schedule = algorithm.schedule(shape, r, elements);
+            received += schedule.data;
+            ASSERT_TRUE(schedule.after.empty() || machine.as_promised(r)) << algorithm.name << ", rank " << r;
+          }
+          EXPECT_EQ(received, elements * static_cast<std::uint64_t>(prefill)) << "all of it, once";
+          expect_mirrored(algorithm, shape, elements);
+        }
+      }
+    }
+  }
+  // Two ranks to four: each has two peers, and blocks of three elements of its 12 for each.
+  const Schedule schedule = listed_kv_cache({.ranks = 6, .kv = {.prefill = 2, .block = 24_B}}, 1, 12);
+  std::vector<int> peers;
+  for (const Transfer& transfer : schedule.steps.front().transfers) peers.push_back(transfer.peer);
+  EXPECT_THAT(peers, testing::ElementsAre(4, 4, 5, 5));
+  EXPECT_EQ(refuse_kv_cache({.ranks = 4, .kv = {.prefill = 4}}),
+            "4 ranks have read the prompt, and none of 4 is left to go on");
 }
 
 TEST(Schedules, AFaultWouldBeSeen) {
