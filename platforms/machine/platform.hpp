@@ -368,11 +368,16 @@ struct Node {
   std::optional<std::vector<std::pair<std::string, std::string>>> peers{};
 };
 
-/// Nodes of another kind, numbered behind those before them; or one node that is not as its like.
+/// Nodes of another kind, numbered behind those before them; or nodes that are not as their like.
 struct NodeKind {
   std::string name{};
   Node node{};
-  std::optional<int> replaces{};  ///< the number of the node in whose place it is
+  std::optional<int> replaces{};  ///< the number of the first node in whose place they are
+
+  /// Is a node of this number one of these, in the place of another?
+  [[nodiscard]] bool stands_at(int number) const {
+    return replaces && number >= *replaces && number - *replaces < node.count;
+  }
 };
 
 /// What becomes of a part while the machine runs: in every node of the kind that has one of that name.

@@ -134,19 +134,22 @@ Seconds Topology::message_way(Location from, const Adapters& adapters, Location 
 FabricPort Topology::port_of(int node, std::string_view nic) const {
   const std::vector<Nic>& nics = graph_.nics;
   const auto index = std::ranges::find(nics, nic, &Nic::name) - nics.begin();
-  const auto first = static_cast<std::ptrdiff_t>(part_of(node).first_nic);
-  return {.node = node, .nic = static_cast<int>(index - first), .nics = platform_.most_nics()};
+  return {.node = node, .nic = fabric_places_[static_cast<std::size_t>(index)], .nics = fabric_nics_};
 }
 
 FabricWay Topology::fabric_way(int from_node, int to_node, const Adapters& adapters) const {
-  if (from_node == to_node || platform_.fabric->shape == FabricShape::one_switch) return {};
-  return model::fabric_way(platform_.fabric.value(), port_of(from_node, adapters.from), port_of(to_node, adapters.to));
+  return fabric_way(platform_.fabric.value(), from_node, to_node, adapters);
 }
 
-std::vector<FabricWay> Topology::fabric_detours(int from_node, int to_node, const Adapters& adapters) const {
+FabricWay Topology::fabric_way(const Fabric& now, int from_node, int to_node, const Adapters& adapters) const {
+  if (from_node == to_node || now.shape == FabricShape::one_switch) return {};
+  return model::fabric_way(now, port_of(from_node, adapters.from), port_of(to_node, adapters.to));
+}
+
+std::vector<FabricWay> Topology::fabric_detours(const Fabric& now, int from_node, int to_node,
+                                                const Adapters& adapters) const {
   if (from_node == to_node) return {};
-  return model::fabric_detours(platform_.fabric.value(), port_of(from_node, adapters.from),
-                               port_of(to_node, adapters.to));
+  return model::fabric_detours(now, port_of(from_node, adapters.from), port_of(to_node, adapters.to));
 }
 
 Seconds Topology::fabric_latency(int from_node, int to_node, const Adapters& adapters) const {

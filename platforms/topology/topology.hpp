@@ -193,8 +193,13 @@ class Topology {
   [[nodiscard]] Seconds fabric_latency(int from_node, int to_node, const Adapters& adapters) const;
   /// The way of a message through the fabric: none within a node.
   [[nodiscard]] FabricWay fabric_way(int from_node, int to_node, const Adapters& adapters) const;
+  /// The same through `now`, the platform's fabric as far as it has not failed since.
+  [[nodiscard]] FabricWay fabric_way(const Fabric& now, int from_node, int to_node, const Adapters& adapters) const;
   /// Others, where that one is full and packets find their ways by themselves.
-  [[nodiscard]] std::vector<FabricWay> fabric_detours(int from_node, int to_node, const Adapters& adapters) const;
+  [[nodiscard]] std::vector<FabricWay> fabric_detours(const Fabric& now, int from_node, int to_node,
+                                                      const Adapters& adapters) const;
+  /// Places for adapters that a node has at the fabric's switches, whether they are alive or not.
+  [[nodiscard]] int fabric_nics() const { return fabric_nics_; }
   /// The same within a node, through host memory: from one CPU to the other.
   [[nodiscard]] Seconds message_way(Location from, Location to) const;
 
@@ -249,10 +254,14 @@ class Topology {
   [[nodiscard]] Answer gpu_programs(const Path& path, std::size_t a, std::size_t b) const;
   [[nodiscard]] std::optional<CopyKind> kernel_kind(End from, End to) const;
 
+  void plug_in();
+
   const Platform& platform_;
   Node graph_;
   std::vector<NodePart> parts_;  ///< of a domain's nodes, or of the kinds
   int nodes_ = 0;
+  std::vector<int> fabric_places_;  ///< of each adapter of the graph among those of its node
+  int fabric_nics_ = 0;
   Ways ways_{graph_};
 };
 

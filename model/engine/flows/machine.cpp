@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "model/engine/flows/flow_pool.hpp"
 #include "model/engine/flows/simgrid_versions.hpp"
 #include "platforms/machine/degraded.hpp"
 
@@ -88,7 +89,7 @@ std::string simgrid_version() {
 }
 
 Machine::Machine(FlowNetwork& network, const Topology& topology, std::span<const Place> places)
-    : topology_(topology), network_(network), cpus_(places.size()) {
+    : topology_(topology), network_(network), fabric_(topology.platform().fabric), cpus_(places.size()) {
   for (const Place& place : places) topology.require(place);
   lay_out_slots();
 }
@@ -376,6 +377,23 @@ void Machine::shrink(std::string_view part, double share) {
   }
 }
 
+void Machine::shrink_cable(std::string_view name, double share) {
+  const int nics = topology_.fabric_nics();
+  for (const CableFault& fault : fabric_->cables(name, share, nics)) fabric_->add_fault(fault);
+  for (const auto& [number, link] : between_switches_) {
+    const Rate rate = fabric_link_rate(*fabric_, nics, number);
+    if (rate.bytes_per_second() == link->rate) continue;
+    network_.set_rate(*link, rate);
+    if (rate.bytes_per_second() <= 0) gone_cables_.insert(link);
+  }
+  ++fabric_changes_;
+}
+
+bool Machine::is_stranded(const FlowId& flow) const {
+  if (flow.flow == nullptr || flow.flow->number != flow.number) return false;
+  return std::ranges::any_of(flow.flow->legs, [&](const Flow::Leg& leg) { return gone_cables_.contains(leg.link); });
+}
+
 void Machine::shrink_slot(std::size_t slot, double share) {
   if (!rates_[slot]) return;
   if (share > 0) rates_[slot] = Rate{rates_[slot]->bytes_per_second() * share};
@@ -422,11 +440,11 @@ bool Machine::takes_detours(int from_node, int to_node) const {
 
 /// The minimal way while its links have room for one more adapter, or while no other is emptier.
 FabricWay Machine::emptiest_way(int from_node, int to_node, const Adapters& adapters) const {
-  FabricWay best = topology_.fabric_way(from_node, to_node, adapters);
+  FabricWay best = topology_.fabric_way(*fabric_, from_node, to_node, adapters);
   if (!takes_detours(from_node, to_node)) return best;
   double least = fullest(best);
   if (least * topology_.platform().fabric->link.value.bytes_per_second() <= 1) return best;
-  for (FabricWay& way : topology_.fabric_detours(from_node, to_node, adapters)) {
+  for (FabricWay& way : topology_.fabric_detours(*fabric_, from_node, to_node, adapters)) {
     if (const double full = fullest(way); full < least) {
       least = full;
       best = std::move(way);

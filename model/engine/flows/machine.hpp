@@ -74,6 +74,12 @@ class Machine {
   /// A part has a share of its bandwidth from now on, in every node of its kind: as degrade() has it, an adapter of its
   /// port. Of 0 nothing comes through its links: what crosses them is cut.
   void shrink(std::string_view part, double share);
+  /// "leaf3-up2" of the fabric has a share of its rate from now on. Of 0 ways lead round it.
+  void shrink_cable(std::string_view name, double share);
+  /// How often ways through the fabric have changed.
+  [[nodiscard]] int fabric_changes() const { return fabric_changes_; }
+  /// Does a flow that has not ended cross a cable that is gone?
+  [[nodiscard]] bool is_stranded(const FlowId& flow) const;
   [[nodiscard]] bool any_cut() const { return any_cut_; }
   [[nodiscard]] bool is_cut(const FlowRoute& route) const;
   /// Is a way within a node cut?
@@ -132,6 +138,9 @@ class Machine {
   std::vector<bool> cut_;  ///< by link of a node
   std::unordered_set<const SharedLink*> cut_links_;
   bool any_cut_ = false;
+  std::optional<Fabric> fabric_;  ///< as far as it has not failed since
+  int fabric_changes_ = 0;
+  std::unordered_set<const SharedLink*> gone_cables_;
   bool limits_each_ = false;                ///< some link limits a single transfer
   std::vector<std::optional<Rate>> rates_;  ///< by slot; nothing: never the limit, so that no flow needs the link
   // Where in a node's links the slots of its parts begin.

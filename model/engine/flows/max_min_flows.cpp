@@ -77,7 +77,7 @@ void MaxMinFlows::go_on(SharedLink& link) {
 /// What has moved so far has moved at the rate until now.
 void MaxMinFlows::move(Flow& flow, double rate) {
   const Seconds now = clock_.now();
-  flow.remaining = std::max(flow.remaining - flow.rate * (now - flow.since).value(), 0.0);
+  flow.remaining = left({&flow, flow.number});
   flow.since = now;
   flow.rate = rate;
   if (rate > 0) {
@@ -85,6 +85,11 @@ void MaxMinFlows::move(Flow& flow, double rate) {
   } else {
     flow.timer.clear();
   }
+}
+
+double MaxMinFlows::left(FlowId id) const {
+  const Flow& flow = *id.flow;
+  return std::max(flow.remaining - flow.rate * (clock_.now() - flow.since).value(), 0.0);
 }
 
 void MaxMinFlows::share() {
