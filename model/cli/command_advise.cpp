@@ -267,9 +267,14 @@ void add_advise_command(Program& program) {
       {{"table", bench::Format::table}, {"csv", bench::Format::csv}, {"json", bench::Format::json}},
       "protocol at a size");
   bench::add_examples(*command, {"twinlink-sim advise --platform keeneland-kids --from 0/0 --to 1/0",
-                                 "twinlink-sim advise --platform h200-nvlink -p gpudirect-v1,staging -b 64K -e 4M"});
-  command->callback(
-      [&program, options] { program.action = [&program, options] { return advise(*options, program.command_line); }; });
+                                 "twinlink-sim advise --platform h200-nvlink -p gpudirect-v1,staging -b 64K -e 4M",
+                                 "twinlink-sim advise workload all-reduce --platform selene --ranks 16 -b 64M"});
+  command->get_option("--platform")->required(false);
+  const CLI::App* const of_workload = add_advise_workload_command(*command, program);
+  command->callback([&program, options, command, of_workload] {
+    if (asks_of_workload(*command, *of_workload, {"--platform"})) return;
+    program.action = [&program, options] { return advise(*options, program.command_line); };
+  });
 }
 
 }  // namespace twinlink::model

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
+#include "model/study/jobs/simulated_job.hpp"
 #include "model/study/message_times.hpp"
 #include "model/study/survey.hpp"
 #include "platforms/reader/platform_file.hpp"
@@ -16,6 +17,7 @@
 #include "protocols/bench/cli/json_option.hpp"
 #include "protocols/bench/cli/settings_options.hpp"
 #include "protocols/bench/measure/driver.hpp"
+#include "protocols/bench/results/files.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink::model {
@@ -23,7 +25,7 @@ namespace {
 
 struct DiffOptions {
   std::filesystem::path a{};
-  std::filesystem::path b{};
+  PlatformOptions b{};
   PairOptions pair{};
   std::string protocol{};  ///< empty: nothing is run
   bench::SettingsOptions settings{};
@@ -33,12 +35,17 @@ struct DiffOptions {
 
 /// What a difference does to a run.
 struct RunDifference {
-  std::string from{};
-  std::string to{};
+  std::string what{};
   std::vector<Bytes> sizes{};
   MessageTimes a{};
   MessageTimes b{};
+  std::vector<Place> ends{};  ///< of messages
 };
+
+std::vector<MessageTimes> times_of_both(const Platform& a, const Platform& b, const Timed& what) {
+  const std::vector<std::function<Platform()>> platforms{[&] { return a; }, [&] { return b; }};
+  return message_times(platforms, what);
+}
 
 RunDifference run_both(const DiffOptions& options, const Platform& a, const Platform& b) {
   const Protocol& protocol = find_protocol(options.protocol);
@@ -53,9 +60,9 @@ RunDifference run_both(const DiffOptions& options, const Platform& a, const Plat
                  .places = places,
                  .sizes = bench::size_sweep(options.sweep.begin, options.sweep.end, options.sweep.factor),
                  .at_once = cores()};
-  const std::vector<std::function<Platform()>> platforms{[&] { return a; }, [&] { return b; }};
-  std::vector<MessageTimes> times = message_times(platforms, plan);
-  return {to_string(places[0]), to_string(places[1]), std::move(plan.sizes), std::move(times[0]), std::move(times[1])};
+  std::vector<MessageTimes> times = times_of_both(a, b, timed(plan));
+  return {fmt::format("{} from {} to {}, one-way", options.protocol, to_string(places[0]), to_string(places[1])),
+          std::move(plan.sizes), std::move(times[0]), std::move(times[1]), places};
 }
 
 std::string text_of(const std::optional<NumberEntry>& number) { return number ? number->text : "-"; }
@@ -93,20 +100,31 @@ void print_difference(const PlatformDifference& difference) {
   print_parts("Only in B", difference.only_b);
 }
 
-void print_run(const RunDifference& run, const std::string& protocol) {
-  std::cout << fmt::format("\n{} from {} to {}, one-way\n", protocol, run.from, run.to);
+/// A job's algorithms, where there are any.
+std::string algorithms_at(const RunDifference& run, std::size_t i) {
+  const auto at = [i](const MessageTimes& times) { return i < times.algorithms.size() ? times.algorithms[i] : ""; };
+  const std::string a = at(run.a);
+  const std::string b = at(run.b);
+  return a == b || b.empty() ? a : a.empty() ? b : a + ", " + b;
+}
+
+void print_run(const RunDifference& run) {
+  std::cout << fmt::format("\n{}\n", run.what);
   for (const auto& [name, times] : {std::pair("A", &run.a), std::pair("B", &run.b)}) {
     const bool refused = !times->refused.empty();
     std::cout << fmt::format("  {}: {}\n", name, refused ? "refused: " + times->refused : times->path);
   }
-  std::cout << fmt::format("{:<10} {:>14} {:>14} {:>9}\n", "size", "A us", "B us", "B / A");
+  const bool of_job = !run.a.algorithms.empty() || !run.b.algorithms.empty();
+  std::cout << fmt::format("{:<10} {:>14} {:>14} {:>9}{}\n", "size", "A us", "B us", "B / A",
+                           of_job ? "  algorithm" : "");
   const auto cell = [](const MessageTimes& times, std::size_t i) {
     return times.refused.empty() ? fmt::format("{:.3f}", times.us[i]) : "-";
   };
   for (std::size_t i = 0; i < run.sizes.size(); ++i) {
     const bool both = run.a.refused.empty() && run.b.refused.empty();
-    std::cout << fmt::format("{:<10} {:>14} {:>14} {:>9}\n", format_size(run.sizes[i]), cell(run.a, i), cell(run.b, i),
-                             both ? fmt::format("{:.4f}", run.b.us[i] / run.a.us[i]) : "");
+    std::cout << fmt::format("{:<10} {:>14} {:>14} {:>9}{}\n", format_size(run.sizes[i]), cell(run.a, i),
+                             cell(run.b, i), both ? fmt::format("{:.4f}", run.b.us[i] / run.a.us[i]) : "",
+                             of_job ? "  " + algorithms_at(run, i) : "");
   }
 }
 
@@ -127,24 +145,20 @@ nlohmann::json to_json(const PlatformDifference& difference) {
   return {{"numbers", numbers}, {"words", words}, {"only_a", difference.only_a}, {"only_b", difference.only_b}};
 }
 
-nlohmann::json to_json(const RunDifference& run, const std::string& protocol) {
+nlohmann::json to_json(const RunDifference& run) {
   const auto times = [](const MessageTimes& of) {
     if (!of.refused.empty()) return nlohmann::json{{"refused", of.refused}};
-    return nlohmann::json{{"time_us", of.us}, {"path", of.path}};
+    nlohmann::json json{{"time_us", of.us}, {"path", of.path}};
+    if (!of.algorithms.empty()) json["algorithms"] = of.algorithms;
+    return json;
   };
   nlohmann::json sizes = nlohmann::json::array();
   for (const Bytes size : run.sizes) sizes.push_back(size.count());
-  return {{"protocol", protocol}, {"from", run.from},  {"to", run.to},
-          {"bytes", sizes},       {"a", times(run.a)}, {"b", times(run.b)}};
+  return {{"what", run.what}, {"bytes", sizes}, {"a", times(run.a)}, {"b", times(run.b)}};
 }
 
-ExitCode diff(const DiffOptions& options, const std::string& command_line) {
-  bench::require_json_option(options.json);
-  const Platform a = read_platform(options.a);
-  const Platform b = read_platform(options.b);
-  if (options.protocol.empty() && !(options.pair.from.empty() && options.pair.to.empty())) {
-    throw UsageError("--from and --to are of a run: --protocol says of which");
-  }
+/// Prints what differs, and says it as JSON.
+nlohmann::json compared(const Platform& a, const Platform& b, const std::string& command_line) {
   const PlatformDifference difference = difference_of(a, b);
   std::cout << fmt::format("A: {}, {}\nB: {}, {}\n", a.name, a.file, b.name, b.file);
   print_difference(difference);
@@ -154,13 +168,84 @@ ExitCode diff(const DiffOptions& options, const std::string& command_line) {
   for (const auto& [name, platform] : {std::pair("platform_a", &a), std::pair("platform_b", &b)}) {
     json[name] = {{"name", platform->name}, {"file", platform->file}};
   }
+  return json;
+}
+
+/// A, B, and what of B is not as in its file.
+void add_platforms(CLI::App& command, std::filesystem::path& a, PlatformOptions& b) {
+  command.add_option("first", a, "A platform: the name of one, or a YAML file")->required()->type_name("A");
+  command
+      .add_option("second", b.file, "Another one, or the same: --set, --without, --degrade and --fail change it alone")
+      ->required()
+      ->type_name("B");
+  add_change_options(command, b);
+}
+
+ExitCode diff(const DiffOptions& options, const std::string& command_line) {
+  bench::require_json_option(options.json);
+  const Platform a = read_platform(options.a);
+  const Platform b = read_platform(options.b);
+  note_estimates(options.b);
+  if (options.protocol.empty() && !(options.pair.from.empty() && options.pair.to.empty())) {
+    throw UsageError("--from and --to are of a run: --protocol says of which");
+  }
+  nlohmann::json json = compared(a, b, command_line);
   if (!options.protocol.empty()) {
     const RunDifference run = run_both(options, a, b);
-    print_run(run, options.protocol);
-    json["run"] = to_json(run, options.protocol);
+    print_run(run);
+    json["run"] = to_json(run);
+    json["run"]["protocol"] = options.protocol;
+    json["run"]["from"] = to_string(run.ends[0]);
+    json["run"]["to"] = to_string(run.ends[1]);
   }
   bench::write_json_option(options.json, json);
   return ExitCode::ok;
+}
+
+struct JobDiffOptions {
+  JobQuestion question{};  ///< of A
+  PlatformOptions b{};
+};
+
+ExitCode diff_of_workload(JobDiffOptions options, const std::string& command_line) {
+  JobQuestion& question = options.question;
+  bench::require_writable(question.job.workload);
+  const Platform a = prepare(question);
+  SimulatedJob& job = question.job;
+  bench::SettingsOptions settings = job.workload.settings;
+  const Platform b = read_platform(options.b, find_protocol(job.workload.protocol), settings);
+  note_estimates(options.b);
+  // What A takes by itself is asked of B as well: the ranks, and above the protocols.
+  ReadyJob ready = ready_job(a, job);
+  job.ranks = static_cast<int>(ready.places.size());
+  nlohmann::json json = compared(a, b, command_line);
+  std::vector<MessageTimes> times = times_of_both(a, b, timed(job, question.at_once, {}));
+  for (const MessageTimes& one : times) {
+    if (one.refused.empty()) ready.plan.sizes = one.sizes;
+  }
+  const RunDifference run{.what = fmt::format("{} of {} ranks", ready.plan.name(), job.ranks),
+                          .sizes = std::move(ready.plan.sizes),
+                          .a = std::move(times[0]),
+                          .b = std::move(times[1])};
+  print_run(run);
+  json["run"] = to_json(run);
+  if (!job.workload.json.empty()) bench::write_json_file(job.workload.json, json);
+  return ExitCode::ok;
+}
+
+const CLI::App* add_diff_workload_command(CLI::App& parent, Program& program) {
+  auto* command = parent.add_subcommand(
+      "workload", "Say what differs between two platforms, and what that does to the times of a workload");
+  const auto options = std::make_shared<JobDiffOptions>();
+  add_job_question(*command, options->question);
+  for (const char* option : {"--csv"}) command->remove_option(command->get_option(option));
+  add_platforms(*command, options->question.platform.file, options->b);
+  bench::add_examples(*command, {"twinlink-sim diff workload all-reduce selene mine.yaml --ranks 16 -b 1M",
+                                 "twinlink-sim diff workload all-to-all selene selene --ranks 16 -b 1M --fail hca0"});
+  command->callback([&program, options] {
+    program.action = [&program, options] { return diff_of_workload(*options, program.command_line); };
+  });
+  return command;
 }
 
 }  // namespace
@@ -169,8 +254,8 @@ void add_diff_command(Program& program) {
   auto* command = program.app.add_subcommand(
       "diff", "Say what differs between two platforms, and what that does to the times of a protocol");
   const auto options = std::make_shared<DiffOptions>();
-  command->add_option("first", options->a, "A platform: the name of one, or a YAML file")->required()->type_name("A");
-  command->add_option("second", options->b, "Another one")->required()->type_name("B");
+  add_platforms(*command, options->a, options->b);
+  for (const char* name : {"first", "second"}) command->get_option(name)->required(false);
   const bench::OptionGroup group(*command, "Run");
   bench::add_protocol_option(*command, options->protocol, "Run this protocol on both")->default_str("none");
   add_pair_options(*command, options->pair, "Run");
@@ -179,9 +264,13 @@ void add_diff_command(Program& program) {
   bench::add_json_option(*command, options->json);
   bench::add_examples(*command,
                       {"twinlink-sim diff keeneland-kids keeneland-kfs",
-                       "twinlink-sim diff keeneland-kids mine.yaml -p gpudirect-v1 --from 0/0 --to 1/0 -b 4K -e 4M"});
-  command->callback(
-      [&program, options] { program.action = [&program, options] { return diff(*options, program.command_line); }; });
+                       "twinlink-sim diff keeneland-kids mine.yaml -p gpudirect-v1 --from 0/0 --to 1/0 -b 4K -e 4M",
+                       "twinlink-sim diff workload all-reduce selene mine.yaml --ranks 16 -b 1M"});
+  const CLI::App* const of_workload = add_diff_workload_command(*command, program);
+  command->callback([&program, options, command, of_workload] {
+    if (asks_of_workload(*command, *of_workload, {"first", "second"})) return;
+    program.action = [&program, options] { return diff(*options, program.command_line); };
+  });
 }
 
 }  // namespace twinlink::model

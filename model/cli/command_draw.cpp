@@ -5,7 +5,7 @@
 
 #include "model/cli/commands.hpp"
 #include "model/cli/message_page.hpp"
-#include "model/cli/protocol_choice.hpp"
+#include "model/study/jobs/protocol_choice.hpp"
 #include "platforms/tools/drawing.hpp"
 #include "platforms/tools/graphviz.hpp"
 #include "platforms/topology/topology.hpp"

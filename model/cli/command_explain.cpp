@@ -8,7 +8,7 @@
 #include "model/cli/commands.hpp"
 #include "model/cli/explanation.hpp"
 #include "model/cli/observed_message.hpp"
-#include "model/cli/protocol_choice.hpp"
+#include "model/study/jobs/protocol_choice.hpp"
 #include "model/study/idle_options.hpp"
 #include "model/study/message_times.hpp"
 #include "platforms/topology/topology.hpp"
@@ -93,7 +93,7 @@ Seconds half_round_trip(const Platform& platform, const std::vector<Place>& plac
   const std::function<Platform()> same = [&platform] { return platform; };
   const TimesPlan plan{
       .protocol = &find_protocol(all.protocol), .settings = all.settings, .places = places, .sizes = {all.size}};
-  const std::vector<MessageTimes> times = message_times({&same, 1}, plan);
+  const std::vector<MessageTimes> times = message_times({&same, 1}, timed(plan));
   return times.front().us.empty() ? Seconds{} : Seconds{times.front().us.front() * 1e-6};
 }
 

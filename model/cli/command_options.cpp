@@ -32,7 +32,8 @@ const std::string kSmcuda = "smcuda";
 const std::string kLoopback = "loopback";
 const std::string kMachine = "The machine: keeneland-kids, another name that 'list platforms' shows, or a YAML file";
 
-/// What a command changes of the machine that its file describes.
+}  // namespace
+
 void add_change_options(CLI::App& command, PlatformOptions& options) {
   const bench::OptionGroup group(command, "Machine");
   command
@@ -65,14 +66,13 @@ void add_change_options(CLI::App& command, PlatformOptions& options) {
   command
       .add_option("--fail", options.faults.failed,
                   "A link that is gone, or a GPU, an adapter or a hub with all its links: ways lead elsewhere, "
-                  "and no rank is on a GPU that is gone. In every node, 1/hca0 in node 1; node1 is all of it. With "
+                  "and no rank is on a GPU that is gone. In every node, 1/hca0 in node 1; node1 is all of it; "
+                  "fabric/leaf3-up2 is a cable of the fabric, fabric/spine2 a switch. With "
                   "@TIME it breaks while the run goes on: what "
-                  "crosses it then fails; may be repeated")
+                  "crosses it then fails, or goes round a cable; may be repeated")
       ->allow_extra_args(false)
       ->type_name("[NODE/]PART[@TIME]");
 }
-
-}  // namespace
 
 void add_within_node_options(CLI::App& command, WithinNode& within_node) {
   const bench::OptionGroup group(command, "Machine");
@@ -173,8 +173,10 @@ std::string describe_nodes(const Platform& platform) {
   std::string text = fmt::format("{} node(s) with {} GPU(s)", platform.node.count,
                                  platform.node.gpus.size() / static_cast<std::size_t>(platform.node.domain));
   for (const NodeKind& kind : platform.kinds) {
-    const std::string which =
-        kind.replaces ? fmt::format("node {}", *kind.replaces) : fmt::format("{}", kind.node.count);
+    const std::string which = !kind.replaces ? fmt::format("{}", kind.node.count)
+                              : kind.node.count == 1
+                                  ? fmt::format("node {}", *kind.replaces)
+                                  : fmt::format("nodes {} to {}", *kind.replaces, *kind.replaces + kind.node.count - 1);
     text += fmt::format(", {} of kind '{}' with {}", which, kind.name, kind.node.gpus.size());
   }
   return text;
@@ -239,6 +241,21 @@ Seconds wall_clock() {
 }
 
 std::string program_name() { return "twinlink-sim " TWINLINK_VERSION; }
+
+bool asks_of_workload(const CLI::App& command, const CLI::App& workload, std::initializer_list<const char*> needed) {
+  if (!workload.parsed()) {
+    for (const char* name : needed) {
+      if (command.get_option(name)->count() == 0) throw CLI::RequiredError(name);
+    }
+    return false;
+  }
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0) continue;
+    throw UsageError(fmt::format("{} {}: options of '{} workload' stand behind it", command.get_name(),
+                                 option->get_name(), command.get_name()));
+  }
+  return true;
+}
 
 void add_page_option(CLI::App& command, std::filesystem::path& file, const std::string& what) {
   command.add_option("--report", file, "Also write one HTML page, which needs no other file and no network: " + what)

@@ -8,7 +8,7 @@
 
 #include "model/cli/commands.hpp"
 #include "model/cli/message_page.hpp"
-#include "model/cli/protocol_choice.hpp"
+#include "model/study/jobs/protocol_choice.hpp"
 #include "model/cli/result_page.hpp"
 #include "model/engine/simulation.hpp"
 #include "model/study/idle_options.hpp"

@@ -11,15 +11,14 @@
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
-#include "model/cli/protocol_choice.hpp"
 #include "model/cli/result_page.hpp"
 #include "model/engine/simulation.hpp"
 #include "model/study/clustering.hpp"
 #include "model/study/idle_options.hpp"
-#include "model/study/shares.hpp"
+#include "model/study/jobs/protocol_choice.hpp"
+#include "model/study/jobs/simulated_job.hpp"
 #include "model/study/watch/round_watch.hpp"
 #include "platforms/tools/placement.hpp"
-#include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/settings_text.hpp"
@@ -32,10 +31,7 @@ namespace {
 
 struct Options {
   PlatformOptions platform{};
-  bench::WorkloadOptions workload{};
-  std::string place = "packed";
-  int ranks = 0;  ///< 0: all places
-  SimulationOptions simulation{};
+  SimulatedJob job{};
   int jobs = 1;
   std::string background{};  ///< a workload
   RoundWishes why{};
@@ -43,49 +39,19 @@ struct Options {
   std::filesystem::path report{};
 };
 
-/// A trace has a number of ranks of its own.
-std::vector<Place> places_for(const bench::WorkloadPlan& plan, const Platform& platform, const Options& options) {
-  if (!plan.trace) return places_of_ranks(platform, options.place, options.ranks);
-  const workloads::goal::Job& job = *plan.trace;
-  std::vector<Place> places = places_of_ranks(platform, options.place);
-  const auto ranks = static_cast<std::size_t>(job.ranks());
-  const std::string where = job.trace().file + ":" + std::to_string(job.trace().line) + ": error: ";
-  if (options.ranks != 0 && options.ranks != job.ranks()) {
-    throw InputError(where + "--ranks " + std::to_string(options.ranks) + " is another number");
-  }
-  if (ranks > places.size()) {
-    throw InputError(where + "--place " + options.place + " has places for " + std::to_string(places.size()));
-  }
-  places.resize(ranks);
-  return places;
-}
-
-/// What each rank has of its GPU's memory.
-std::function<Bytes(RankId)> room_of(const Platform& platform, const std::vector<Place>& places) {
-  const Topology topology(platform);
-  std::map<std::pair<int, int>, std::uint64_t> ranks;
-  for (const Place& place : places) ++ranks[{place.node, place.gpu}];
-  std::vector<Bytes> rooms;
-  for (const Place& place : places) {
-    const Bytes memory = topology.type_of(topology.gpu_of(place)).memory.value;
-    rooms.emplace_back(memory.count() / ranks.at({place.node, place.gpu}));
-  }
-  return [rooms = std::move(rooms)](RankId rank) { return rooms[static_cast<std::size_t>(rank.value)]; };
-}
-
 /// The jobs' places, and behind them those that are left for the background: of as many ranks as a job has.
 Cluster cluster_of(const bench::WorkloadPlan& plan, const Platform& platform, const Options& options) {
-  const bool spread = options.place == "spread";
-  Cluster cluster{.jobs = options.jobs, .places = places_of_ranks(platform, spread ? "packed" : options.place)};
+  const bool spread = options.job.place == "spread";
+  Cluster cluster{.jobs = options.jobs, .places = places_of_ranks(platform, spread ? "packed" : options.job.place)};
   const auto there = static_cast<int>(cluster.places.size());
-  cluster.ranks = plan.trace ? plan.trace->ranks() : options.ranks;
-  if (plan.trace && options.ranks != 0 && options.ranks != cluster.ranks) {
-    throw UsageError("--ranks " + std::to_string(options.ranks) + ": " + plan.name() + " has " +
+  cluster.ranks = plan.trace ? plan.trace->ranks() : options.job.ranks;
+  if (plan.trace && options.job.ranks != 0 && options.job.ranks != cluster.ranks) {
+    throw UsageError("--ranks " + std::to_string(options.job.ranks) + ": " + plan.name() + " has " +
                      std::to_string(cluster.ranks));
   }
   if (cluster.ranks == 0) cluster.ranks = there / (options.jobs + (options.background.empty() ? 0 : 1));
   if (cluster.ranks < 2 || cluster.ranks > there / options.jobs) {
-    throw UsageError("--jobs " + std::to_string(options.jobs) + ": --place " + options.place + " has places for " +
+    throw UsageError("--jobs " + std::to_string(options.jobs) + ": --place " + options.job.place + " has places for " +
                      std::to_string(there) + ", and each job has " + std::to_string(cluster.ranks) + " ranks");
   }
   int used = cluster.jobs * cluster.ranks;
@@ -99,24 +65,17 @@ Cluster cluster_of(const bench::WorkloadPlan& plan, const Platform& platform, co
   return cluster;
 }
 
-/// Ranks that one protocol serves are a group: those of a node, or of a domain of nodes.
-workloads::Shape shape_of(const bench::WorkloadPlan& plan, const Platform& platform, std::vector<Place> places) {
-  const Topology topology(platform);
-  const bool by_domain = plan.ways.between_domains != nullptr || plan.ways.between == plan.ways.within;
-  for (Place& place : places) place.node = by_domain ? topology.copy_of(place.node) : place.node;
-  return bench::shape_of(places);
-}
-
 /// What is given and changes nothing of these ranks.
-std::vector<std::string> idle_options(const Options& options, const bench::WorkloadPlan& plan, const Platform& platform,
+std::vector<std::string> idle_options(const SimulatedJob& job, int jobs, const bench::WorkloadPlan& plan,
+                                      const Platform& platform, const WithinNode& within_node,
                                       const std::vector<Place>& places) {
-  std::vector<std::string> notes = idle_within_node(options.platform.within_node, platform, places);
+  std::vector<std::string> notes = idle_within_node(within_node, platform, places);
   const std::vector<Path> paths = paths_between(platform, places);
   const auto any = [&](const auto& what) { return std::ranges::any_of(paths, what); };
   const auto apart = [](const Path& path) { return !path.same_node; };
   const auto across = [](const Path& path) { return !workloads::in_one_domain(path); };
   const auto joined = [](const Path& path) { return !path.same_node && workloads::in_one_domain(path); };
-  if (!options.workload.between.empty()) {
+  if (!job.workload.between.empty()) {
     const workloads::Ways& ways = plan.ways;
     if (!any([&](const Path& path) { return apart(path) && (ways.between_domains == nullptr || !across(path)); })) {
       notes.emplace_back("--between-nodes has no effect: there are no such pairs of ranks");
@@ -125,23 +84,23 @@ std::vector<std::string> idle_options(const Options& options, const bench::Workl
       notes.emplace_back("--between-nodes has no effect: -p names that protocol for all pairs");
     }
   }
-  if (!options.workload.between.empty() && plan.ways.between_domains == nullptr && any(joined)) {
+  if (!job.workload.between.empty() && plan.ways.between_domains == nullptr && any(joined)) {
     notes.emplace_back("--between-nodes is for nodes of one NVLink domain too; --between-domains leaves them out");
   }
-  if (!options.workload.between_domains.empty() && !any(across)) {
+  if (!job.workload.between_domains.empty() && !any(across)) {
     notes.emplace_back("--between-domains has no effect: all ranks are in one domain");
   }
-  if (options.place == "spread" && !plan.trace && options.jobs == 1 &&
+  if (job.place == "spread" && !plan.trace && jobs == 1 &&
       places == places_of_ranks(platform, "packed", static_cast<int>(places.size()))) {
     notes.emplace_back("--place spread has no effect: packed gives each rank the same place");
   }
   // A trace may have several messages under way, of sizes of its own.
-  if (!options.workload.settings.depth || plan.trace || plan.array) return notes;
+  if (!job.workload.settings.depth || plan.trace || plan.array) return notes;
   const auto idle = [&](const Path& path) {
-    return !idle_pieces(options.workload.settings, {*plan.ways.within, plan.ways.settings_within, plan.sizes, path})
+    return !idle_pieces(job.workload.settings, {*plan.ways.within, plan.ways.settings_within, plan.sizes, path})
                 .empty();
   };
-  const bool for_all = options.workload.between.empty() && options.workload.between_domains.empty();
+  const bool for_all = job.workload.between.empty() && job.workload.between_domains.empty();
   const auto taken = [&](const Path& path) { return for_all || path.same_node; };
   if (std::ranges::all_of(paths, [&](const Path& path) { return !taken(path) || idle(path); })) {
     notes.emplace_back("--depth has no effect: no message is cut, as --chunk does");
@@ -152,43 +111,34 @@ std::vector<std::string> idle_options(const Options& options, const bench::Workl
 ExitCode run_jobs(const Options& options, bench::WorkloadPlan plan, const Platform& platform,
                   const std::string& command_line) {
   const Cluster cluster = cluster_of(plan, platform, options);
-  require_writable(options.workload);
+  require_writable(options.job.workload);
   note_idle_faults(platform, cluster.places);
-  note_all(idle_options(options, plan, platform, cluster.places));
+  note_all(idle_options(options.job, options.jobs, plan, platform, options.platform.within_node, cluster.places));
   plan.room = room_of(platform, cluster.places);
   const auto show = [&, headed = false](const ClusterPoint& point) mutable {
     if (!std::exchange(headed, true)) print_heading(plan, cluster, std::cout);
     print_point(point, std::cout);
   };
-  const std::vector<ClusterPoint> points = measure_cluster(platform, plan, cluster, show, options.simulation);
-  if (!options.workload.json.empty()) {
+  const std::vector<ClusterPoint> points = measure_cluster(platform, plan, cluster, show, options.job.simulation);
+  if (!options.job.workload.json.empty()) {
     nlohmann::json file = to_json(plan, cluster, points);
     file["world"] = "simulated";
     file["program"] = program_name();
     file["command"] = command_line;
     file["environment"] = environment_of(platform, options.platform);
-    bench::write_json_file(options.workload.json, file);
+    bench::write_json_file(options.job.workload.json, file);
   }
-  if (!options.workload.csv.empty()) bench::write_file(options.workload.csv, to_csv(points));
+  if (!options.job.workload.csv.empty()) bench::write_file(options.job.workload.csv, to_csv(points));
   return ExitCode::ok;
 }
 
-/// The protocols where the user names none: the shortest ways of the ranks' pairs.
-void choose_protocols(bench::WorkloadOptions& workload, const Options& options) {
+/// The protocols where the user names none.
+void choose_protocols(Options& options) {
   const Platform platform = read_platform(options.platform);
-  std::vector<Place> places = places_of_ranks(platform, options.place);
-  if (options.jobs == 1 && options.background.empty() && options.ranks != 0) {
-    places = places_of_ranks(platform, options.place, options.ranks);
-  }
-  ChosenProtocols chosen = shortest_ways(platform, places);
-  workload.protocol = chosen.within->name();
-  // What the user has said of some pairs stands.
-  const bool by_domain = chosen.domains && workload.between.empty();
-  std::string& others = by_domain ? workload.between_domains : workload.between;
-  if (!others.empty()) chosen.between = &find_protocol(others);
-  if (chosen.between != chosen.within) others = chosen.between->name();
-  chosen.domains = by_domain;
-  note_choice(chosen);
+  const SimulatedJob& job = options.job;
+  const bool one_job = options.jobs == 1 && options.background.empty();
+  note_choice(
+      choose_protocols(options.job.workload, platform, places_of_ranks(platform, job.place, one_job ? job.ranks : 0)));
 }
 
 /// Protocols that were chosen stand behind the algorithm.
@@ -205,39 +155,35 @@ std::vector<SizeTime> times_of(const bench::WorkloadSeries& series, bool chosen)
 
 ExitCode run(Options options, const Program& program) {
   note_estimates(options.platform);
-  choose_sum(options.workload);
-  const bool chooses = options.workload.protocol.empty();
-  if (chooses) choose_protocols(options.workload, options);
+  choose_sum(options.job.workload);
+  const bool chooses = options.job.workload.protocol.empty();
+  if (chooses) choose_protocols(options);
   const std::string& command_line = program.command_line;
   const Platform platform =
-      read_platform(options.platform, find_protocol(options.workload.protocol), options.workload.settings);
-  options.workload.settings_between.library = options.workload.settings_between_domains.library = platform.library;
-  bench::WorkloadPlan plan = make_plan(options.workload, {});
+      read_platform(options.platform, find_protocol(options.job.workload.protocol), options.job.workload.settings);
   if (options.jobs > 1 || !options.background.empty()) {
     if (options.why.any()) throw UsageError("--links and --critical-path are of one job without a background");
     if (!options.timeline.empty() || !options.report.empty()) {
       throw UsageError("--timeline and --report are of one job without a background");
     }
+    options.job.workload.settings_between.library = options.job.workload.settings_between_domains.library =
+        platform.library;
+    bench::WorkloadPlan plan = make_plan(options.job.workload, {});
     if (plan.array) throw UsageError("--jobs and --background: not of " + plan.array->name);
     return run_jobs(options, std::move(plan), platform, command_line);
   }
-  const std::vector<Place> places = places_for(plan, platform, options);
-  if (plan.array) {
-    plan.array = share_out(*plan.array, static_cast<int>(places.size()),
-                           [&] { return shares_by_machine(platform, places, *plan.array); });
-  }
+  ReadyJob ready = ready_job(platform, options.job);
+  bench::WorkloadPlan& plan = ready.plan;
+  const std::vector<Place>& places = ready.places;
   require_watched(options.timeline, options.report);
-  require_writable(options.workload);
+  require_writable(options.job.workload);
   bench::WorkloadFile file{.world = "simulated",
                            .program = program_name(),
                            .command = command_line,
                            .environment = environment_of(platform, options.platform)};
-  note_all(idle_options(options, plan, platform, places));
+  note_all(idle_options(options.job, 1, plan, platform, options.platform.within_node, places));
   RoundWatch watch(static_cast<int>(places.size()));
-  SimulationOptions simulation = options.simulation;
-  // Faults count from the first timed iteration: nobody knows how long what comes before it takes.
-  std::function<void()> faults_begin;
-  simulation.faults_begin = &faults_begin;
+  SimulationOptions simulation = options.job.simulation;
   plan.on_point = bench::live_rows(file, std::cout);
   const bool page = !options.report.empty();
   report::Document why;
@@ -254,12 +200,8 @@ ExitCode run(Options options, const Program& program) {
         why = why_blocks(fmt::format("an iteration of {}, {}", format_size(point.size), point.algorithm), found);
     };
   }
-  plan.on_round = [&faults_begin, watched = std::move(plan.on_round)](bool begins, RankId rank, Seconds now) {
-    if (begins) faults_begin();
-    if (watched) watched(begins, rank, now);
-  };
-  plan.shape = shape_of(plan, platform, places);
-  plan.room = room_of(platform, places);
+  std::function<void()> faults_begin;
+  let_faults_begin(plan, simulation, faults_begin);
   simulate_to(
       options.timeline, platform, places,
       [&](MeasuredRank& rank) {
@@ -268,7 +210,7 @@ ExitCode run(Options options, const Program& program) {
         if (rank.id() == RankId{0}) file.series = std::move(mine);
       },
       simulation, &file.environment);
-  deliver(file, options.workload, std::cout);
+  deliver(file, options.job.workload, std::cout);
   if (program.on_times) {
     std::vector<SizeTime> times = times_of(file.series, chooses);
     add_fabric(times, platform);
@@ -283,23 +225,53 @@ ExitCode run(Options options, const Program& program) {
 
 }  // namespace
 
+void add_job_options(CLI::App& command, SimulatedJob& job) {
+  const bench::OptionGroup group(command, "Job");
+  command
+      .add_option("--place", job.place,
+                  "Where the ranks are: packed fills node after node, spread gives each node one in turn, a file has "
+                  "NODE/GPU on a line for each rank. Of several jobs spread fills node after node with one rank of "
+                  "each job in turn")
+      ->type_name("packed|spread|FILE")
+      ->capture_default_str();
+  constexpr int kMostRanks = 1 << 20;
+  bench::add_count_option(command, "--ranks", 2, kMostRanks, "all GPUs", "How many ranks there are",
+                          [&job](int ranks) { job.ranks = ranks; });
+  add_engine_option(command, job.simulation);
+  bench::add_workload_options(command, job.workload);
+  command.get_option("--protocol")->default_str("the one that 'explain' chooses, within nodes and between them");
+}
+
+void add_job_question(CLI::App& command, JobQuestion& question) {
+  add_job_options(command, question.job);
+  const bench::OptionGroup group(command, "Output");
+  constexpr int kMostAtOnce = 1024;
+  bench::add_count_option(command, "-j,--jobs", 1, kMostAtOnce, "one for each core", "Simulations at a time",
+                          [&question](int jobs) { question.at_once = jobs; });
+}
+
+Platform prepare(JobQuestion& question) {
+  note_estimates(question.platform);
+  SimulatedJob& job = question.job;
+  choose_sum(job.workload);
+  if (job.workload.protocol.empty()) {
+    const Platform platform = read_platform(question.platform);
+    note_choice(choose_protocols(job.workload, platform, places_of_ranks(platform, job.place, job.ranks)));
+  }
+  Platform platform = read_platform(question.platform, find_protocol(job.workload.protocol), job.workload.settings);
+  const ReadyJob ready = ready_job(platform, job);
+  note_idle_faults(platform, ready.places);
+  note_all(idle_options(job, 1, ready.plan, platform, question.platform.within_node, ready.places));
+  return platform;
+}
+
 void add_workload_command(Program& program) {
   auto* command =
       program.app.add_subcommand("workload", "Run a collective, a pattern or a recorded job over any protocol");
   const auto options = std::make_shared<Options>();
   add_platform_options(*command, options->platform);
+  add_job_options(*command, options->job);
   const bench::OptionGroup group(*command, "Job");
-  command
-      ->add_option("--place", options->place,
-                   "Where the ranks are: packed fills node after node, spread gives each node one in turn, a file has "
-                   "NODE/GPU on a line for each rank. Of several jobs spread fills node after node with one rank of "
-                   "each job in turn")
-      ->type_name("packed|spread|FILE")
-      ->capture_default_str();
-  constexpr int kMostRanks = 1 << 20;
-  bench::add_count_option(*command, "--ranks", 2, kMostRanks, "all GPUs", "How many ranks there are",
-                          [options](int ranks) { options->ranks = ranks; });
-  add_engine_option(*command, options->simulation);
   constexpr int kMostJobs = 4096;
   bench::add_count_option(*command, "--jobs", 1, kMostJobs, "1",
                           "So many jobs at once, each of --ranks, one behind the other in the places; what each loses",
@@ -309,8 +281,6 @@ void add_workload_command(Program& program) {
                    "A workload that the GPUs behind the jobs do until those have ended")
       ->type_name("NAME");
   add_why_options(*command, options->why, "row");
-  bench::add_workload_options(*command, options->workload);
-  command->get_option("--protocol")->default_str("the one that 'explain' chooses, within nodes and between them");
   bench::add_timeline_option(*command, options->timeline, kTimelineTracks);
   add_page_option(*command, options->report, "times and rates, the critical path and the links of the last point");
   bench::add_examples(

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +13,8 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "model/engine/simulation.hpp"
+#include "model/study/jobs/simulated_job.hpp"
+#include "model/study/survey.hpp"
 #include "model/study/sweep/study_database.hpp"
 #include "model/study/watch/round_watch.hpp"
 #include "platforms/machine/platform.hpp"
@@ -72,6 +75,8 @@ struct PlatformOptions {
 void add_platform_options(CLI::App& command, PlatformOptions& options);
 /// The same for a command that takes the machine as its argument: PLATFORM.
 void add_platform_argument(CLI::App& command, PlatformOptions& options);
+/// What a command changes of the machine that its file describes: --set, --without, --degrade, --fail.
+void add_change_options(CLI::App& command, PlatformOptions& options);
 Platform read_platform(const PlatformOptions& options);
 /// The same for one protocol: what the switches of a library among its settings say of messages within a node counts.
 Platform read_platform(const PlatformOptions& options, const Protocol& protocol, bench::SettingsOptions& settings);
@@ -88,6 +93,25 @@ std::string describe_nodes(const Platform& platform);
 
 /// --engine: who says how links are shared.
 void add_engine_option(CLI::App& command, SimulationOptions& options);
+
+/// What `workload` and the questions about one have in common: the workload, where its ranks are, --engine.
+void add_job_options(CLI::App& command, SimulatedJob& job);
+
+/// A question about a workload: what it is asked of, and how many simulations run at a time.
+struct JobQuestion {
+  PlatformOptions platform{};
+  SimulatedJob job{};
+  int at_once = cores();
+};
+/// add_job_options(), -j.
+void add_job_question(CLI::App& command, JobQuestion& question);
+/// The platform, and the protocols where the user names none. Says what is given and changes nothing.
+Platform prepare(JobQuestion& question);
+/// `advise workload`, below `advise`. Where it was chosen, `advise` has nothing to do.
+CLI::App* add_advise_workload_command(CLI::App& parent, Program& program);
+/// For the callback of a command that has `workload` below it: was that chosen? A CLI::RequiredError where not, and
+/// an option of `needed` is missing; a UsageError where it was, and the command itself has got options.
+bool asks_of_workload(const CLI::App& command, const CLI::App& workload, std::initializer_list<const char*> needed);
 
 /// --report: `what` as one HTML page.
 void add_page_option(CLI::App& command, std::filesystem::path& file, const std::string& what);

@@ -174,7 +174,8 @@ report::Table points_table(const bench::WorkloadSeries& series) {
   for (const bench::WorkloadPoint& point : series.points) {
     table.rows.push_back({format_size(point.size), point.algorithm, std::to_string(point.steps),
                           decimals(point.time_us.median), decimals(point.fastest_us),
-                          std::to_string(point.slowest_rank), decimals(point.predicted_us), point.why});
+                          std::to_string(point.slowest_rank),
+                          point.predicted_us > 0 ? decimals(point.predicted_us) : "-", point.why});
   }
   return table;
 }

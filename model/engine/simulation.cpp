@@ -32,6 +32,10 @@ class FaultWatch {
 
   /// It comes now, before anything more is carried.
   void comes(const LaterFault& fault) {
+    if (is_cable(fault.part)) {
+      before_[&fault] = 0;
+      return;
+    }
     const auto until_now = machine_.carried(fault.part);
     before_[&fault] = !until_now || until_now->under_way ? -1 : until_now->bytes;
   }
@@ -54,7 +58,9 @@ class FaultWatch {
       if (found == before_.end()) {
         note(fault.text, false, fmt::format("all had ended after {:.3f} us", end.microseconds()));
       } else {
-        note(fault.text, carried_more(fault.part, found->second), "nothing has crossed it from then on");
+        const bool crossed = is_cable(fault.part) ? may_cross_cable(platform_, fault.part, places)
+                                                  : carried_more(fault.part, found->second);
+        note(fault.text, crossed, "nothing has crossed it from then on");
       }
     }
     const auto uses_gpu = [&](const std::string& gpu) { return carried_more(gpu, 0); };
@@ -123,7 +129,8 @@ Seconds simulate(const Platform& platform, std::span<const Place> places,
     faults.push_back(std::make_unique<Timer>(loop.clock(), [&world, &machine, &options, &fault, &fault_watch] {
       fault_watch.comes(fault);
       if (options.faults_come != nullptr) options.faults_come->push_back(fault.text);
-      machine.shrink(fault.part, fault.share);
+      is_cable(fault.part) ? machine.shrink_cable(cable_name(fault.part), fault.share)
+                           : machine.shrink(fault.part, fault.share);
       for (SimRank* rank : world.ranks) rank->fail_what_is_cut();
     }));
   }

@@ -1,5 +1,8 @@
 #include "model/study/message_times.hpp"
 
+#include <cstdint>
+#include <utility>
+
 #include <nlohmann/json.hpp>
 
 #include "model/study/child_process.hpp"
@@ -10,17 +13,24 @@
 namespace twinlink::model {
 namespace {
 
+MessageTimes simulate_messages(const Platform& platform, const TimesPlan& plan) {
+  const Topology topology(platform);
+  require_support(*plan.protocol, topology.path(plan.places[0], plan.places[1]));
+  const bench::Series series = warm_series(platform, plan.places, *plan.protocol,
+                                           warm_plan(plan.pattern, plan.sizes, plan.window, plan.settings));
+  MessageTimes times{.path = series.points.back().path};
+  for (const bench::Point& point : series.points) times.us.push_back(point.time_us.median);
+  return times;
+}
+
 /// In a child process.
-std::string simulate_times(const std::function<Platform()>& make_platform, const TimesPlan& plan) {
+std::string answer_of(const std::function<MessageTimes()>& simulate) {
   return answer_or_refusal([&] {
-    const Platform platform = make_platform();
-    const Topology topology(platform);
-    require_support(*plan.protocol, topology.path(plan.places[0], plan.places[1]));
-    const bench::Series series = warm_series(platform, plan.places, *plan.protocol,
-                                             warm_plan(plan.pattern, plan.sizes, plan.window, plan.settings));
-    nlohmann::json times = nlohmann::json::array();
-    for (const bench::Point& point : series.points) times.push_back(point.time_us.median);
-    return bench::to_text({{"us", times}, {"path", series.points.back().path}});
+    const MessageTimes times = simulate();
+    nlohmann::json sizes = nlohmann::json::array();
+    for (const Bytes size : times.sizes) sizes.push_back(size.count());
+    return bench::to_text(
+        {{"us", times.us}, {"path", times.path}, {"bytes", std::move(sizes)}, {"algorithms", times.algorithms}});
   });
 }
 
@@ -28,21 +38,42 @@ MessageTimes read_answer(const std::string& text) {
   const nlohmann::json answer = nlohmann::json::parse(text);
   if (answer.contains(kRefused)) return {.refused = answer.at(kRefused).get<std::string>()};
   if (std::string why = why_no_answer(answer); !why.empty()) return {.refused = std::move(why)};
-  MessageTimes times{.path = answer.at("path").get<std::string>()};
+  MessageTimes times{.path = answer.at("path").get<std::string>(),
+                     .algorithms = answer.at("algorithms").get<std::vector<std::string>>()};
   for (const nlohmann::json& time : answer.at("us")) times.us.push_back(to_picoseconds(time.get<double>()));
+  for (const nlohmann::json& size : answer.at("bytes")) times.sizes.emplace_back(size.get<std::uint64_t>());
   return times;
+}
+
+std::vector<MessageTimes> read_answers(const std::vector<std::string>& texts) {
+  std::vector<MessageTimes> all;
+  for (const std::string& text : texts) all.push_back(read_answer(text));
+  return all;
 }
 
 }  // namespace
 
-std::vector<MessageTimes> message_times(std::span<const std::function<Platform()>> platforms, const TimesPlan& plan) {
+Timed timed(const TimesPlan& plan) {
+  return {.simulate = [plan](const Platform& platform) { return simulate_messages(platform, plan); },
+          .at_once = plan.at_once,
+          .on_progress = plan.on_progress};
+}
+
+std::vector<MessageTimes> message_times(std::span<const std::function<Platform()>> platforms, const Timed& what) {
   std::vector<std::function<std::string()>> works;
-  for (const auto& platform : platforms) works.emplace_back([&] { return simulate_times(platform, plan); });
-  std::vector<MessageTimes> all;
-  for (const std::string& text : in_child_processes(works, plan.at_once, plan.on_progress)) {
-    all.push_back(read_answer(text));
+  for (const auto& platform : platforms) {
+    works.emplace_back([&] { return answer_of([&] { return what.simulate(platform()); }); });
   }
-  return all;
+  return read_answers(in_child_processes(works, what.at_once, what.on_progress));
+}
+
+std::vector<MessageTimes> times_on(const Platform& platform, std::span<const Timed> all, int at_once,
+                                   const bench::OnProgress& on_progress) {
+  std::vector<std::function<std::string()>> works;
+  for (const Timed& what : all) {
+    works.emplace_back([&] { return answer_of([&] { return what.simulate(platform); }); });
+  }
+  return read_answers(in_child_processes(works, at_once, on_progress));
 }
 
 }  // namespace twinlink::model

@@ -27,13 +27,27 @@ struct TimesPlan {
 };
 
 struct MessageTimes {
-  std::vector<double> us{};  ///< one-way, by size; empty if it was refused
-  std::string path{};        ///< the way that the largest message took
-  std::string refused{};     ///< why the platform, the protocol or the way does not allow it
+  std::vector<double> us{};               ///< one-way, by size; empty if it was refused
+  std::string path{};                     ///< the way that the largest message took; of a job its protocols
+  std::string refused{};                  ///< why the platform, the protocol or the way does not allow it
+  std::vector<Bytes> sizes{};             ///< of a job: those of the times
+  std::vector<std::string> algorithms{};  ///< of a job, by size
 };
+
+/// What is timed on each platform, in a process of its own. Its UsageError or UnavailableError says what is not
+/// allowed.
+struct Timed {
+  std::function<MessageTimes(const Platform&)> simulate{};
+  int at_once = 1;                  ///< simulations at a time
+  bench::OnProgress on_progress{};  ///< told of simulations
+};
+Timed timed(const TimesPlan& plan);
 
 /// Times of each platform that `platforms` give, which are asked for in the process that simulates them. What is not
 /// allowed on one of them is told, and is no error.
-std::vector<MessageTimes> message_times(std::span<const std::function<Platform()>> platforms, const TimesPlan& plan);
+std::vector<MessageTimes> message_times(std::span<const std::function<Platform()>> platforms, const Timed& what);
+/// Several of them on one platform.
+std::vector<MessageTimes> times_on(const Platform& platform, std::span<const Timed> all, int at_once,
+                                   const bench::OnProgress& on_progress);
 
 }  // namespace twinlink::model

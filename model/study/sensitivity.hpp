@@ -27,5 +27,7 @@ struct Sensitivity {
 /// Sensitivity at the one size of `plan`, simulated once for each number. An UnavailableError or UsageError if the
 /// message cannot be sent on the platform as it is.
 Sensitivity sensitivity_of(const Platform& platform, const TimesPlan& plan);
+/// The same of anything that is timed at one size.
+Sensitivity sensitivity_of(const Platform& platform, const Timed& what);
 
 }  // namespace twinlink::model

@@ -1,6 +1,7 @@
 #include "model/study/survey.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <ranges>
 #include <thread>
@@ -58,18 +59,6 @@ std::vector<Candidate> candidates_of(const Protocol& protocol, const SurveyPlan&
 /// An option that decides by the message's size: each message is on one side of it, so both sides are all that there
 /// is.
 bool is_limit(const Option& option) { return option.values == "SIZE"; }
-
-/// The choices of an option besides its default: of a limit, no message and every one. None where it is a count.
-std::vector<std::string> other_choices(const Option& option, Bytes largest) {
-  std::vector<std::string> choices;
-  if (is_limit(option)) choices = {"0", format_size(largest * 2)};
-  if (option.values.find('|') == std::string_view::npos) return choices;
-  for (const auto part : std::views::split(option.values, '|')) {
-    std::string choice(part.begin(), part.end());
-    if (choice != option.default_value) choices.push_back(std::move(choice));
-  }
-  return choices;
-}
 
 bool is_set(const SurveyPlan& plan, const Option& option) {
   return std::ranges::any_of(plan.options, [&](const auto& each) { return each.first == option.name; });
@@ -369,6 +358,20 @@ void simulate_missing(std::vector<Contestant>& contestants, const std::vector<Si
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     take_answer(*std::ranges::find(contestants, tasks[i].candidate.who, &Contestant::who), tasks[i], answers[i]);
   }
+}
+
+std::vector<std::string> other_choices(const Option& option, Bytes largest) {
+  std::vector<std::string> choices;
+  if (is_limit(option)) choices = {"0", format_size(largest * 2)};
+  if (option.values.find('|') == std::string_view::npos) return choices;
+  for (const auto part : std::views::split(option.values, '|')) {
+    std::string choice(part.begin(), part.end());
+    const auto same = [&](const std::string& other) {  // "tree" and "Tree" are two spellings of one
+      return std::ranges::equal(choice, other, {}, ::tolower, ::tolower);
+    };
+    if (choice != option.default_value && std::ranges::none_of(choices, same)) choices.push_back(std::move(choice));
+  }
+  return choices;
 }
 
 int cores() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }

@@ -58,6 +58,10 @@ Survey make_survey(const Platform& platform, const SurveyPlan& plan);
 void simulate_missing(std::vector<Contestant>& contestants, const std::vector<SingleTuning>& tunings,
                       const Platform& platform, const SurveyPlan& plan);
 
+/// The choices of an option besides its default: of a limit, no message and every one up to `largest`. None where it is
+/// a count.
+std::vector<std::string> other_choices(const Option& option, Bytes largest);
+
 /// A core for each simulation.
 int cores();
 

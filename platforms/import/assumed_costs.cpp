@@ -76,6 +76,13 @@ RuntimeCosts assumed_runtime() {
           .deregister = assumed(16.0_us, kAsUcxConstants)};
 }
 
+BlockCosts assumed_blocks() {
+  return {.rate = assumed(35.0_GBps, kAsH200),
+          .ll = assumed(0.6_us, kAsH200),
+          .ll128 = assumed(1.9_us, kAsH200),
+          .simple = assumed(3.4_us, kAsH200)};
+}
+
 NetworkCosts assumed_shared_memory() {
   return {.send_overhead = curve(0.1_us, kAsOpenMpi),
           .receive_overhead = assumed(0.1_us, kAsOpenMpi),
@@ -135,6 +142,11 @@ void borrow_costs(Platform& platform, const Platform& base) {
   for (const GpuType& type : base.gpu_types) {
     for (const auto& [kind, cost] : type.copies) platform.copies[kind] = borrowed(cost);
   }
+  const auto with_blocks =
+      std::ranges::find_if(base.gpu_types, [](const auto& type) { return type.blocks.has_value(); });
+  for (GpuType& type : platform.gpu_types) {
+    if (type.blocks && with_blocks != base.gpu_types.end()) type.blocks = borrowed(with_blocks->blocks);
+  }
   platform.intra_node = borrowed(base.intra_node);
   platform.runtime = borrowed(base.runtime);
   if (base.fallback) {
@@ -152,6 +164,10 @@ void borrow_costs(Platform& platform, const Platform& base) {
 void assume_costs(Platform& platform, const Platform* base) {
   for (HostMemory& memory : platform.node.memories) memory.copy_rate = assumed(10.0_GBps, kCoreCopies);
   assume_copies(platform);
+  constexpr int kVolta = 7;  // NCCL's oldest
+  for (GpuType& type : platform.gpu_types) {
+    if (type.capability_major >= kVolta) type.blocks = assumed_blocks();
+  }
   platform.runtime = assumed_runtime();
   platform.intra_node = assumed_shared_memory();
   if (platform.fabric) platform.network = assumed_network();

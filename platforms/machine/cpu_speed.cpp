@@ -42,8 +42,9 @@ RuntimeCosts on_cpu(RuntimeCosts costs, double speed) {
                                        &costs.pin_base, &costs.pin_per_gib}) {
     scale(*cost, speed);
   }
-  for (std::optional<Sourced<Seconds>>* const cost : {&costs.register_base, &costs.register_per_gib, &costs.deregister,
-                                                      &costs.completion, &costs.failed_poll, &costs.peer_check}) {
+  for (std::optional<Sourced<Seconds>>* const cost :
+       {&costs.register_base, &costs.register_per_gib, &costs.deregister, &costs.completion, &costs.failed_poll,
+        &costs.program_launch, &costs.graph_launch, &costs.peer_check}) {
     scale(*cost, speed);
   }
   return costs;

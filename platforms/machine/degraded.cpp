@@ -10,10 +10,11 @@ class Degradation {
  public:
   Degradation(double share, const std::string& why) : share_(share), why_(why) {}
 
+  /// What one transfer gets is its device's doing, and stays.
   void shrink(Link& link) const {
     shrink(link.forward);
     shrink(link.backward);
-    for (auto* rate : {&link.total, &link.dma_read, &link.dma_write}) shrink(*rate);
+    for (const auto& [key, rate] : shared_rates(link)) shrink(*rate);
   }
   void shrink(Passing& passing) const {
     shrink(passing.peer_read);

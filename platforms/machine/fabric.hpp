@@ -72,6 +72,7 @@ struct CableFault {
     leaf,      ///< link up `b` of leaf `a`, to a switch of the second level
     pod,       ///< link up `b` of switch `a` of the second level, counted through all pods
     routers,   ///< of a dragonfly, between routers `a` < `b` of a group
+    ring,      ///< of a torus, between neighbours `a` < `b`
     groups,    ///< all between groups `a` < `b`
     one_cable  ///< one of these
   };
@@ -81,6 +82,13 @@ struct CableFault {
   double share = 0;  ///< 0: it is gone
 
   friend bool operator==(const CableFault&, const CableFault&) = default;
+};
+
+/// A place where a node is plugged in.
+struct FabricPort {
+  int node = 0;
+  int nic = 0;   ///< index among the adapters of a node
+  int nics = 1;  ///< of a node
 };
 
 struct Fabric {
@@ -106,10 +114,15 @@ struct Fabric {
   [[nodiscard]] std::string wrong_size() const;
   /// What is wrong with the ports of the switches, where nodes have `nics` adapters; empty: nothing.
   [[nodiscard]] std::string wrong_ports(int nics) const;
-  /// The cables that a user names: "leaf3-up2", "pod-switch3-up1", "pod-switch3" for all of a switch of the second
-  /// level, "router3-router5", "group0-group2" for all between two groups, "group0-group2-cable" for one of them. Each
-  /// with this share left. A UsageError for what the fabric does not have; without what it says of the option.
+  /// The cables that a user names: "leaf3-up2", "pod-switch3-up1", "router3-router5", "group0-group2" for all between
+  /// two groups, "group0-group2-cable" for one of them, "node3-node4" of a torus; and all cables to other switches of
+  /// "leaf3", of "pod-switch3" of the second level (or "spine3" where that is the highest), of "core3" of the third,
+  /// and of "router3". Each with this share left. A UsageError for what the fabric does not have; without what it says
+  /// of the option.
   [[nodiscard]] std::vector<CableFault> cables(std::string_view name, double share, int nics) const;
+  /// The ports of nodes at a switch that a user names: "leaf3" of a tree or of rails that nothing joins, "router3" of a
+  /// dragonfly, "switch" of one switch. Nothing: that is no such switch. A UsageError as cables().
+  [[nodiscard]] std::optional<std::vector<FabricPort>> ports_at(std::string_view name, int nodes, int nics) const;
   /// Takes a fault in; of one cable the least share stands, and cables of two groups add up.
   void add_fault(const CableFault& fault);
   /// Which switches or groups no way joins any more; empty: none.
@@ -134,13 +147,6 @@ FabricParts parts_of(const Fabric& fabric, std::int64_t nodes, int nics);
 /// nodes with `nics` adapters each.
 std::string describe(const Fabric& fabric, std::int64_t nodes, int nics);
 
-/// A place where a node is plugged in.
-struct FabricPort {
-  int node = 0;
-  int nic = 0;   ///< index among the adapters of a node
-  int nics = 1;  ///< of a node
-};
-
 struct FabricWay {
   struct Hop {
     std::uint64_t link = 0;  ///< the same number is the same link, in the same direction
@@ -159,6 +165,8 @@ FabricWay fabric_way(const Fabric& fabric, const FabricPort& from, const FabricP
 std::vector<FabricWay> fabric_detours(const Fabric& fabric, const FabricPort& from, const FabricPort& to);
 /// Cables up that are left of the leaves that have lost some: 7.5 of 8 where one has half of its rate.
 std::map<int, double> shares_of_leaves(const Fabric& fabric, const TreePorts& ports);
+/// What is left of a link's rate, or of all that a Hop stands for.
+Rate fabric_link_rate(const Fabric& fabric, int nics, std::uint64_t link);
 /// Name of a Hop's link: its kind, and the numbers that tell those of a kind apart: "leaf 3 up 0", "group 0 to 2".
 std::string fabric_link_name(std::uint64_t link);
 

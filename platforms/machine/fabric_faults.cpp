@@ -1,6 +1,8 @@
 // Cables between switches that are gone, or have a share of their rate left.
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -9,6 +11,8 @@
 #include <fmt/format.h>
 
 #include "platforms/machine/fabric.hpp"
+#include "platforms/machine/fabric_links.hpp"
+#include "platforms/machine/fabric_torus.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::model {
@@ -101,6 +105,20 @@ std::string cut_off_leaves(const Fabric& fabric, int nics) {
   return "";
 }
 
+/// "leaf3" and what else is a word with a number.
+std::int64_t leaves_of(const Fabric& fabric, int nics) {
+  return fabric.shape == FabricShape::rail_only ? nics : counts_of(fabric, nics).leaves;
+}
+
+/// Neighbours of a torus.
+bool are_neighbours(const Fabric& fabric, std::int64_t a, std::int64_t b) {
+  for (std::size_t dimension = 0; dimension < fabric.size.size(); ++dimension) {
+    if (a != b && torus_neighbour(fabric, a, dimension, true) == b) return true;
+    if (a != b && torus_neighbour(fabric, a, dimension, false) == b) return true;
+  }
+  return false;
+}
+
 std::string cut_off_routers(const Fabric& fabric) {
   const auto is_gone = [&](Cable cable, int a, int b) {
     return std::ranges::any_of(fabric.faults, [&](const CableFault& fault) {
@@ -137,7 +155,22 @@ std::vector<CableFault> Fabric::cables(std::string_view name, double share, int 
       return {{Cable::leaf, words[0].second, words[1].second, share}};
     }
     const std::int64_t switches = tree.pods * tree.ports.up;
-    if (are({"pod-switch"})) {
+    if (are({"leaf"})) {
+      require_below(words[0].second, tree.leaves, "leaf");
+      std::vector<CableFault> all;
+      for (int up = 0; up < tree.ports.up; ++up) all.push_back({Cable::leaf, words[0].second, up, share});
+      return all;
+    }
+    if (are({"core"}) && tree.ports.pod_up > 0) {
+      require_below(words[0].second, std::int64_t{tree.ports.up} * tree.ports.pod_up, "switch of the third level");
+      std::vector<CableFault> all;
+      for (int pod = 0; pod < tree.pods; ++pod) {
+        all.push_back({Cable::pod, pod * tree.ports.up + words[0].second / tree.ports.pod_up,
+                       words[0].second % tree.ports.pod_up, share});
+      }
+      return all;
+    }
+    if (are({"pod-switch"}) || (are({"spine"}) && tree.ports.pod_up == 0)) {
       require_below(words[0].second, switches, "switch of the second level");
       const int pod = words[0].second / tree.ports.up;
       std::vector<CableFault> all;
@@ -154,8 +187,8 @@ std::vector<CableFault> Fabric::cables(std::string_view name, double share, int 
       require_below(words[1].second, tree.ports.pod_up, "link up of the second level");
       return {{Cable::pod, words[0].second, words[1].second, share}};
     }
-    throw UsageError(fmt::format("a {} has leaf0-up0, pod-switch0{}", to_string(shape),
-                                 tree.ports.pod_up > 0 ? ", pod-switch0-up0" : ""));
+    throw UsageError(fmt::format("a {} has leaf0, leaf0-up0, pod-switch0{}", to_string(shape),
+                                 tree.ports.pod_up > 0 ? ", pod-switch0-up0, core0" : " or spine0"));
   }
   if (shape == FabricShape::dragonfly) {
     const bool one = are({"group", "group", "cable"}) && words[2].second == -1;
@@ -169,9 +202,62 @@ std::vector<CableFault> Fabric::cables(std::string_view name, double share, int 
       }
       return {{routers ? Cable::routers : one ? Cable::one_cable : Cable::groups, a, b, share}};
     }
-    throw UsageError("a dragonfly has router0-router1, group0-group1, group0-group1-cable");
+    if (are({"router"})) {
+      require_below(words[0].second, std::int64_t{size[0]} * size[1], "router");
+      const int mine = words[0].second;
+      std::vector<CableFault> all;
+      for (int other = mine / size[1] * size[1]; other < (mine / size[1] + 1) * size[1]; ++other) {
+        if (other != mine) all.push_back({Cable::routers, std::min(mine, other), std::max(mine, other), share});
+      }
+      return all;
+    }
+    throw UsageError("a dragonfly has router0, router0-router1, group0-group1, group0-group1-cable");
   }
+  if (shape == FabricShape::torus) {
+    if (!are({"node", "node"})) throw UsageError("a torus has node0-node1");
+    for (const auto& [word, number] : words) require_below(number, nodes().value(), word);
+    const auto [a, b] = std::minmax(words[0].second, words[1].second);
+    if (!are_neighbours(*this, a, b)) throw UsageError(fmt::format("nodes {} and {} are no neighbours", a, b));
+    return {{Cable::ring, a, b, share}};
+  }
+  if (ports_at(name, 1, nics)) return {};
+  if (shape == FabricShape::rail_only) throw UsageError("a rail-only fabric has leaf0, the switch of the first rail");
   throw UsageError(fmt::format("a {} has no cables that messages could go round", to_string(shape)));
+}
+
+std::optional<std::vector<FabricPort>> Fabric::ports_at(std::string_view name, int nodes, int nics) const {
+  std::vector<FabricPort> all;
+  const auto add_nodes = [&](std::int64_t first, std::int64_t count, std::optional<int> nic) {
+    for (std::int64_t node = first; node < std::min<std::int64_t>(first + count, nodes); ++node) {
+      for (int each = 0; each < nics; ++each) {
+        if (!nic || *nic == each) all.push_back({static_cast<int>(node), each, nics});
+      }
+    }
+  };
+  const auto words = words_of(name);
+  if (words.size() != 1) return std::nullopt;
+  const auto& [word, number] = words.front();
+  if (shape == FabricShape::one_switch && word == "switch" && number == -1) {
+    add_nodes(0, nodes, std::nullopt);
+    return all;
+  }
+  if (word == "leaf" && (is_tree() || shape == FabricShape::rail_only)) {
+    require_below(number, leaves_of(*this, nics), "leaf");
+    if (shape == FabricShape::rail_only) {
+      add_nodes(0, nodes, number);
+    } else if (shape == FabricShape::rails) {
+      add_nodes(std::int64_t{number / nics} * size[0], size[0], number % nics);
+    } else {
+      add_nodes(std::int64_t{number} * size[0], size[0], std::nullopt);
+    }
+    return all;
+  }
+  if (word == "router" && shape == FabricShape::dragonfly) {
+    require_below(number, std::int64_t{size[0]} * size[1], "router");
+    add_nodes(std::int64_t{number} * size[2], size[2], std::nullopt);
+    return all;
+  }
+  return std::nullopt;
 }
 
 void Fabric::add_fault(const CableFault& fault) {
@@ -195,6 +281,10 @@ void Fabric::add_fault(const CableFault& fault) {
 
 std::string Fabric::cut_off(int nics) const {
   if (faults.empty()) return "";
+  if (shape == FabricShape::torus) {
+    const std::optional<std::int64_t> node = cut_off_in_torus(*this);
+    return node ? fmt::format("nodes 0 and {}", *node) : "";
+  }
   return is_tree() ? cut_off_leaves(*this, nics) : cut_off_routers(*this);
 }
 

@@ -1,45 +1,16 @@
 // The ways that messages take between switches, around cables that are gone.
 #include <algorithm>
-#include <array>
-#include <cstdlib>
+#include <cstdint>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "platforms/machine/fabric.hpp"
+#include "platforms/machine/fabric_links.hpp"
+#include "platforms/machine/fabric_torus.hpp"
 
 namespace twinlink::model {
 namespace {
-
-/// A number for each link: what kind it is, and the two numbers that tell those of a kind apart.
-constexpr unsigned kBits = 28;
-std::uint64_t link_number(int kind, std::int64_t a, std::int64_t b) {
-  return (static_cast<std::uint64_t>(kind) << (2 * kBits)) | (static_cast<std::uint64_t>(a) << kBits) |
-         static_cast<std::uint64_t>(b);
-}
-
-// Kinds of links between switches.
-enum LinkKind : int {
-  leaf_up,
-  leaf_down,
-  pod_up,
-  pod_down,
-  local,
-  global,
-  ring_forward,
-  ring_backward,
-  router_out,
-  router_in
-};
-
-Rate times(Rate each, double count) { return Rate{each.bytes_per_second() * count}; }
-
-/// The number of a link that stands for all of its switch and level.
-constexpr std::int64_t kAll = (std::int64_t{1} << kBits) - 1;
-
-using Cable = CableFault::Cable;
 
 /// A hash of a message's ports, without order in its bits (the finalizer of MurmurHash3, 64 bits).
 std::uint64_t hash(const FabricPort& from, const FabricPort& to, int seed) {
@@ -51,25 +22,6 @@ std::uint64_t hash(const FabricPort& from, const FabricPort& to, int seed) {
     state ^= state >> 33U;
   }
   return state;
-}
-
-/// What is left of a cable, of 1.
-double left_of(const Fabric& fabric, Cable cable, std::int64_t a, std::int64_t b) {
-  for (const CableFault& fault : fabric.faults) {
-    if (fault.cable == cable && fault.a == a && fault.b == b) return fault.share;
-  }
-  return 1;
-}
-double left_between(const Fabric& fabric, Cable cable, std::int64_t one, std::int64_t other) {
-  return left_of(fabric, cable, std::min(one, other), std::max(one, other));
-}
-
-/// How many cables have been lost that `is_one` says yes to.
-template <class IsOne>
-double lost(const Fabric& fabric, const IsOne& is_one) {
-  double sum = 0;
-  for (const CableFault& fault : fabric.faults) sum += is_one(fault) ? 1 - fault.share : 0;
-  return sum;
 }
 
 /// Up to the level where both have a switch in common, and down again. A link up is chosen by the place of a port among
@@ -87,15 +39,14 @@ class Tree {
     one_pod_ = source_ / ports_.pod_down == target_ / ports_.pod_down;
     const bool all = fabric_.routing == FabricRouting::adaptive;
     if (!all) choose();
-    const std::int64_t second = all ? kAll : second_;
-    way_.hops.push_back({link_number(leaf_up, source_, second), leaf_rate(source_, all)});
+    const std::int64_t second = all ? kAllLinks : second_;
+    add(LinkKind::leaf_up, source_, second);
     if (!one_pod_) {
-      for (const auto& [kind, leaf] : {std::pair{pod_up, source_}, std::pair{pod_down, target_}}) {
-        const std::int64_t from = all ? leaf / ports_.pod_down : pod_switch(leaf, second_);
-        way_.hops.push_back({link_number(kind, from, all ? kAll : core_), core_rate(from, all)});
+      for (const auto& [kind, leaf] : {std::pair{LinkKind::pod_up, source_}, std::pair{LinkKind::pod_down, target_}}) {
+        add(kind, all ? leaf / ports_.pod_down : pod_switch(leaf, second_), all ? kAllLinks : core_);
       }
     }
-    way_.hops.push_back({link_number(leaf_down, target_, second), leaf_rate(target_, all)});
+    add(LinkKind::leaf_down, target_, second);
     way_.switches = one_pod_ ? 3 : 5;
     return std::move(way_);
   }
@@ -114,21 +65,9 @@ class Tree {
   [[nodiscard]] std::int64_t pod_switch(std::int64_t leaf, std::int64_t second) const {
     return leaf / ports_.pod_down * ports_.up + second;
   }
-  [[nodiscard]] Rate leaf_rate(std::int64_t leaf, bool all) const {
-    const double left =
-        all ? ports_.up -
-                  lost(fabric_, [&](const CableFault& fault) { return fault.cable == Cable::leaf && fault.a == leaf; })
-            : left_of(fabric_, Cable::leaf, leaf, second_);
-    return times(fabric_.switch_rate(), left);
-  }
-  /// `from`: a switch of the second level, or the pod of all of them.
-  [[nodiscard]] Rate core_rate(std::int64_t from, bool all) const {
-    const auto in_pod = [&](const CableFault& fault) {
-      return fault.cable == Cable::pod && fault.a / ports_.up == from;
-    };
-    const double left = all ? static_cast<double>(ports_.up) * ports_.pod_up - lost(fabric_, in_pod)
-                            : left_of(fabric_, Cable::pod, from, core_);
-    return times(fabric_.core_rate(), left);
+  void add(LinkKind kind, std::int64_t a, std::int64_t b) {
+    const std::uint64_t link = link_number(kind, a, b);
+    way_.hops.push_back({link, fabric_link_rate(fabric_, from_.nics, link)});
   }
   [[nodiscard]] bool is_left(std::int64_t second) const {
     return left_of(fabric_, Cable::leaf, source_, second) > 0 && left_of(fabric_, Cable::leaf, target_, second) > 0;
@@ -239,20 +178,18 @@ class Dragonfly {
 
   void leave_router() {
     if (!spreads() || routers_ == 1 || source_ == target_) return;
-    way_.hops.push_back({link_number(router_out, source_, 0), all_of_router(source_)});
+    add(LinkKind::router_out, source_, 0);
     if (group(source_) != group(target_)) ++way_.switches;
   }
   void arrive() {
     if (!spreads()) return go_to(target_);
     if (routers_ == 1 || source_ == target_) return;
-    way_.hops.push_back({link_number(router_in, target_, 0), all_of_router(target_)});
+    add(LinkKind::router_in, target_, 0);
     ++way_.switches;
   }
-  [[nodiscard]] Rate all_of_router(int router) const {
-    const double gone = lost(fabric_, [&](const CableFault& fault) {
-      return fault.cable == Cable::routers && (fault.a == router || fault.b == router);
-    });
-    return times(fabric_.switch_rate(), routers_ - 1 - gone);
+  void add(LinkKind kind, int a, int b) {
+    const std::uint64_t link = link_number(kind, a, b);
+    way_.hops.push_back({link, fabric_link_rate(fabric_, 1, link)});
   }
   void go_to(int router) {
     if (router == here_) return;
@@ -266,8 +203,7 @@ class Dragonfly {
     step_to(router);
   }
   void step_to(int router) {
-    const double left = left_between(fabric_, Cable::routers, here_, router);
-    way_.hops.push_back({link_number(local, here_, router), times(fabric_.switch_rate(), left)});
+    add(LinkKind::local, here_, router);
     ++way_.switches;
     here_ = router;
   }
@@ -275,8 +211,7 @@ class Dragonfly {
     const int mine = group(here_);
     if (mine == next) return;
     if (!spreads()) go_to(mine * routers_ + next % routers_);
-    const int links = fabric_.size.size() > 3 ? fabric_.size[3] : 1;
-    way_.hops.push_back({link_number(global, mine, next), times(fabric_.core_rate(), links * left(mine, next))});
+    add(LinkKind::global, mine, next);
     ++way_.switches;
     here_ = next * routers_ + mine % routers_;
   }
@@ -288,30 +223,6 @@ class Dragonfly {
   int here_ = 0;
   FabricWay way_{};
 };
-
-/// Dimension by dimension, the shorter way round.
-FabricWay torus_way(const Fabric& fabric, const FabricPort& from, const FabricPort& to) {
-  FabricWay way;
-  std::int64_t stride = 1;
-  std::int64_t here = from.node;
-  for (std::size_t d = 0; d < fabric.size.size(); ++d) {
-    const std::int64_t length = fabric.size[d];
-    const std::int64_t at = here / stride % length;
-    const std::int64_t goal = to.node / stride % length;
-    const std::int64_t ahead = (goal - at + length) % length;
-    const bool forward = ahead * 2 <= length;
-    for (std::int64_t left = forward ? ahead : length - ahead; left > 0; --left) {
-      way.hops.push_back({link_number(forward ? ring_forward : ring_backward, here, static_cast<std::int64_t>(d)),
-                          fabric.switch_rate()});
-      ++way.switches;
-      const std::int64_t position = here / stride % length;
-      const std::int64_t next = (position + (forward ? 1 : length - 1)) % length;
-      here += (next - position) * stride;
-    }
-    stride *= length;
-  }
-  return way;
-}
 
 }  // namespace
 
@@ -334,40 +245,6 @@ FabricWay fabric_way(const Fabric& fabric, const FabricPort& from, const FabricP
 std::vector<FabricWay> fabric_detours(const Fabric& fabric, const FabricPort& from, const FabricPort& to) {
   if (fabric.shape != FabricShape::dragonfly || fabric.routing != FabricRouting::adaptive) return {};
   return Dragonfly(fabric, from, to).detours();
-}
-
-std::string fabric_link_name(std::uint64_t link) {
-  constexpr std::uint64_t kMask = (std::uint64_t{1} << kBits) - 1;
-  const std::uint64_t a = (link >> kBits) & kMask;
-  const std::uint64_t b = link & kMask;
-  const auto up_or_down = [&](std::string_view of, std::string_view direction) {
-    return b == static_cast<std::uint64_t>(kAll) ? fmt::format("{} {} {}, all links", of, a, direction)
-                                                 : fmt::format("{} {} {} {}", of, a, direction, b);
-  };
-  const std::string_view second = b == static_cast<std::uint64_t>(kAll) ? "pod" : "pod switch";
-  switch (static_cast<LinkKind>(link >> (2 * kBits))) {
-    case leaf_up:
-      return up_or_down("leaf", "up");
-    case leaf_down:
-      return up_or_down("leaf", "down");
-    case pod_up:
-      return up_or_down(second, "up");
-    case pod_down:
-      return up_or_down(second, "down");
-    case local:
-      return fmt::format("router {} to {}", a, b);
-    case global:
-      return fmt::format("group {} to {}", a, b);
-    case router_out:
-      return fmt::format("router {} out, all links", a);
-    case router_in:
-      return fmt::format("router {} in, all links", a);
-    case ring_forward:
-      return fmt::format("torus {} forward in dimension {}", a, b);
-    case ring_backward:
-      return fmt::format("torus {} backward in dimension {}", a, b);
-  }
-  std::abort();
 }
 
 }  // namespace twinlink::model

@@ -17,6 +17,7 @@
 #include "platforms/yaml/sourced.hpp"
 #include "protocols/core/rank.hpp"
 #include "protocols/core/units.hpp"
+#include "protocols/gpu/program.hpp"
 
 namespace twinlink::model {
 
@@ -25,14 +26,32 @@ struct Link {
   std::string name{};
   std::string from{};
   std::string to{};
-  Sourced<Rate> forward{};                    ///< from -> to, of all `count`
-  Sourced<Rate> backward{};                   ///< to -> from
-  std::optional<Sourced<Rate>> total{};       ///< both directions together, where that is less than their sum
-  std::optional<Sourced<Rate>> dma_read{};    ///< what reads by devices across it get together; absent: as the link
-  std::optional<Sourced<Rate>> dma_write{};   ///< and writes by devices
+  Sourced<Rate> forward{};                   ///< from -> to, of all `count`
+  Sourced<Rate> backward{};                  ///< to -> from
+  std::optional<Sourced<Rate>> total{};      ///< both directions together, where that is less than their sum
+  std::optional<Sourced<Rate>> dma_read{};   ///< what reads by devices across it get together; absent: as the link
+  std::optional<Sourced<Rate>> dma_write{};  ///< and writes by devices
+  /// What all peer reads get together whose bytes cross it one way; absent: what its ends let them have.
+  std::optional<Sourced<Rate>> peer_read{};
+  std::optional<Sourced<Rate>> peer_write{};  ///< and all peer writes
+  /// What one copy or message that a device reads across it gets at most, whatever others there are and whatever
+  /// `count`: as much as the device asks for ahead. Absent: no limit.
+  std::optional<Sourced<Rate>> each_read{};
+  std::optional<Sourced<Rate>> each_write{};  ///< and one that a device writes
   std::optional<Sourced<Seconds>> latency{};  ///< of one crossing
   int count = 1;                              ///< so many in parallel, over which traffic is spread
 };
+
+/// The rates that a link may have beside its two directions, each under its key: of all `count` together, and of each
+/// transfer.
+constexpr auto shared_rates(auto& link) {
+  return std::array{std::pair("total", &link.total), std::pair("dma_read", &link.dma_read),
+                    std::pair("dma_write", &link.dma_write), std::pair("peer_read", &link.peer_read),
+                    std::pair("peer_write", &link.peer_write)};
+}
+constexpr auto single_rates(auto& link) {
+  return std::array{std::pair("each_read", &link.each_read), std::pair("each_write", &link.each_write)};
+}
 
 /// Which peer traffic a vertex passes on: what GPUs and adapters read and write in GPUs past host memory.
 enum class Forwards { none, adapters, all };
@@ -156,12 +175,31 @@ using CopyCosts = std::map<CopyKind, Cost>;
 /// kernels. From a block's last store until the peer's block sees it, the way comes on top: once where lines say by
 /// themselves that they are there, and thrice behind a fence, which waits for the stores' answers.
 struct BlockCosts {
-  Sourced<Rate> rate{};       ///< what a block loads and stores, flags included
+  Sourced<Rate> rate{};  ///< what a block loads and stores, flags included
+  // The same where these are lines; absent: `rate`.
+  std::optional<Sourced<Rate>> ll_rate{};
+  std::optional<Sourced<Rate>> ll128_rate{};
   Sourced<Seconds> ll{};      ///< a line of LL
   Sourced<Seconds> ll128{};   ///< a line of LL128
   Sourced<Seconds> simple{};  ///< a slot of Simple: barrier, fence and counter
+  /// From the end of the call that launches a program until its blocks run, and from their end until the host may know
+  /// of it, both together; absent: as of a kernel that copies within the GPU.
+  std::optional<Sourced<Seconds>> start{};
+  /// The same of a graph of programs: until the blocks of the first one run, and from the end of the last one's;
+  /// absent: `start`.
+  std::optional<Sourced<Seconds>> graph_start{};
   /// From the end of a program until the next one of its graph begins; absent: as nothing.
   std::optional<Sourced<Seconds>> next{};
+
+  [[nodiscard]] Rate rate_of(gpu::LineFormat format) const {
+    if (format == gpu::LineFormat::ll && ll_rate) return ll_rate->value;
+    if (format == gpu::LineFormat::ll128 && ll128_rate) return ll128_rate->value;
+    return rate.value;
+  }
+  /// From a store until the peer's block goes on, beside the way.
+  [[nodiscard]] Seconds hop_of(gpu::LineFormat format) const {
+    return format == gpu::LineFormat::simple ? simple.value : format == gpu::LineFormat::ll ? ll.value : ll128.value;
+  }
 };
 
 /// What a library of Fourier transforms makes of a kind of GPU, in double precision.
@@ -300,6 +338,11 @@ struct RuntimeCosts {
   std::optional<Sourced<Seconds>> completion{};
   /// The CPU asks in vain whether a copy has ended; absent: 0.
   std::optional<Sourced<Seconds>> failed_poll{};
+  /// The CPU is busy for the call that launches a program of thread blocks; absent: as for a kernel that copies within
+  /// the GPU.
+  std::optional<Sourced<Seconds>> program_launch{};
+  /// And for the call that launches a graph of them; absent: `program_launch`.
+  std::optional<Sourced<Seconds>> graph_launch{};
   /// cuDeviceCanAccessPeer, where it is asked at the first message; absent: 0.
   std::optional<Sourced<Seconds>> peer_check{};
 };
@@ -325,11 +368,16 @@ struct Node {
   std::optional<std::vector<std::pair<std::string, std::string>>> peers{};
 };
 
-/// Nodes of another kind, numbered behind those before them; or one node that is not as its like.
+/// Nodes of another kind, numbered behind those before them; or nodes that are not as their like.
 struct NodeKind {
   std::string name{};
   Node node{};
-  std::optional<int> replaces{};  ///< the number of the node in whose place it is
+  std::optional<int> replaces{};  ///< the number of the first node in whose place they are
+
+  /// Is a node of this number one of these, in the place of another?
+  [[nodiscard]] bool stands_at(int number) const {
+    return replaces && number >= *replaces && number - *replaces < node.count;
+  }
 };
 
 /// What becomes of a part while the machine runs: in every node of the kind that has one of that name.

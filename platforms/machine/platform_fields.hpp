@@ -35,9 +35,8 @@ void each_field(Either<Hub> auto& hub, const auto& visit) { each_field(hub.passi
 void each_field(Either<Link> auto& link, const auto& visit) {
   visit("forward", link.forward);
   visit("backward", link.backward);
-  visit("total", link.total);
-  visit("dma_read", link.dma_read);
-  visit("dma_write", link.dma_write);
+  for (const auto& [key, rate] : shared_rates(link)) visit(key, *rate);
+  for (const auto& [key, rate] : single_rates(link)) visit(key, *rate);
   visit("latency", link.latency);
 }
 
@@ -49,9 +48,13 @@ void each_field(Either<Nic> auto& nic, const auto& visit) {
 
 void each_field(Either<BlockCosts> auto& blocks, const auto& visit) {
   visit("rate", blocks.rate);
+  visit("ll_rate", blocks.ll_rate);
+  visit("ll128_rate", blocks.ll128_rate);
   visit("ll", blocks.ll);
   visit("ll128", blocks.ll128);
   visit("simple", blocks.simple);
+  visit("start", blocks.start);
+  visit("graph_start", blocks.graph_start);
   visit("next", blocks.next);
 }
 
@@ -130,6 +133,8 @@ void each_field(Either<RuntimeCosts> auto& costs, const auto& visit) {
   visit("deregister", costs.deregister);
   visit("completion", costs.completion);
   visit("failed_poll", costs.failed_poll);
+  visit("program_launch", costs.program_launch);
+  visit("graph_launch", costs.graph_launch);
   visit("peer_check", costs.peer_check);
 }
 

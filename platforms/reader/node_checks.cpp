@@ -308,20 +308,24 @@ Platform alone_of(const Platform& platform, const NodeKind& kind) {
   return alone;
 }
 
-/// It is one node, in the place of one that there is.
+/// They are in the places of nodes that there are.
 void check_replaced(const Platform& platform, const NodeKind& kind, const YamlValue& entry, Diagnostics& diagnostics) {
   const auto wrong = [&](const std::string& why) {
     const YamlValue* const replaces = entry.find("replaces");
     diagnostics.error(replaces == nullptr ? entry.position : replaces->position,
                       "'replaces' in kind '" + kind.name + "': " + why);
   };
-  if (kind.node.count != 1) wrong("'nodes' of this kind are one, and not " + std::to_string(kind.node.count));
-  if (*kind.replaces >= platform.nodes()) {
+  if (*kind.replaces + std::int64_t{kind.node.count} > platform.nodes()) {
     wrong("there are " + std::to_string(platform.nodes()) + " nodes, from 0 on");
   }
   if (platform.node.domain > 1) wrong("nodes of a 'domain' are not replaced one by one");
-  const auto same = std::ranges::count(platform.kinds, kind.replaces, &NodeKind::replaces);
-  if (same > 1) wrong("node " + std::to_string(*kind.replaces) + " is replaced by another kind too");
+  for (const NodeKind& other : platform.kinds) {
+    if (&other == &kind || !other.replaces) continue;
+    const int first = std::max(*other.replaces, *kind.replaces);
+    if (!other.stands_at(first) || !kind.stands_at(first)) continue;
+    wrong("node " + std::to_string(first) + " is replaced by another kind too");
+    break;
+  }
 }
 
 }  // namespace

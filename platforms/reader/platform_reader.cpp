@@ -144,10 +144,10 @@ Link read_link(const std::string& name, Section& section) {
   };
   link.forward = direction("forward");
   link.backward = direction("backward");
-  for (const auto& [key, rate] : {std::pair("total", &link.total), std::pair("dma_read", &link.dma_read),
-                                  std::pair("dma_write", &link.dma_write)}) {
+  for (const auto& [key, rate] : shared_rates(link)) {
     if (const auto each = section.optional(key, &Section::rate)) *rate = of_all(*each);
   }
+  for (const auto& [key, rate] : single_rates(link)) section.take(key, *rate);
   section.take("latency", link.latency);
   return link;
 }

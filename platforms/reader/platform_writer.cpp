@@ -119,9 +119,10 @@ class MapBuilder {
       add("forward", each(link.forward));
       add("backward", each(link.backward));
     }
-    if (link.total) add("total", each(*link.total));
-    if (link.dma_read) add("dma_read", each(*link.dma_read));
-    if (link.dma_write) add("dma_write", each(*link.dma_write));
+    for (const auto& [key, rate] : shared_rates(link)) {
+      if (*rate) add(key, each(**rate));
+    }
+    for (const auto& [key, rate] : single_rates(link)) add(key, *rate);
     add("latency", link.latency);
     if (link.count != 1) add("count", YamlValue(std::to_string(link.count)));
   }

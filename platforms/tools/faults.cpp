@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -188,40 +189,136 @@ Platform without(const std::filesystem::path& named, std::span<const std::string
 
 constexpr std::string_view kOfFabric = "fabric/";
 
-/// Takes the faults of the fabric's cables out of `faults`, and puts them into `fabric`. What users have said of them.
-std::vector<std::string> take_cables(std::string_view option, std::vector<std::string>& faults, Platform& platform) {
-  std::vector<std::string> taken;
-  for (const std::string& fault : faults) {
-    if (!fault.starts_with(kOfFabric)) continue;
-    const std::string text = fault.substr(kOfFabric.size());
-    if (text.find('@') != std::string::npos) {
-      refuse_fault(option, fault, "a cable of the fabric is so from the start on: it takes no @TIME");
-    }
-    if (!platform.fabric) refuse_fault(option, fault, "the platform has no fabric");
-    try {
-      const Degraded how = option == "--degrade" ? parse_degraded(text) : Degraded{.part = text, .share = 0};
-      for (const CableFault& cable : platform.fabric->cables(how.part, how.share, platform.most_nics())) {
-        platform.fabric->add_fault(cable);
+/// What users say of the fabric, taken apart: its cables fail in it, and of a switch that nodes are plugged into the
+/// adapters of these nodes.
+class FabricFaults {
+ public:
+  explicit FabricFaults(const Platform& platform) : platform_(platform), fabric_(platform.fabric), later_(fabric_) {}
+
+  /// Takes them out of `faults`, and adds what they are to nodes.
+  void take(std::string_view option, std::vector<std::string>& faults) {
+    std::vector<std::string> of_nodes;
+    for (const std::string& fault : faults) {
+      if (!fault.starts_with(kOfFabric)) {
+        of_nodes.push_back(fault);
+        continue;
       }
-    } catch (const UsageError& error) {
-      refuse_fault(option, fault, error.what());
+      if (!fabric_) refuse_fault(option, fault, "the platform has no fabric");
+      try {
+        take_one(option, fault, of_nodes);
+      } catch (const UsageError& error) {
+        refuse_fault(option, fault, error.what());
+      }
+      for (const std::optional<Fabric>& fabric : {fabric_, later_}) {
+        const std::string cut = fabric->cut_off(platform_.most_nics());
+        if (!cut.empty()) throw Error(fmt::format("{} {}: no way is left between {}", option, fault, cut));
+      }
     }
-    const std::string cut = platform.fabric->cut_off(platform.most_nics());
-    if (!cut.empty()) refuse_fault(option, fault, fmt::format("no way is left between {}", cut));
-    taken.push_back(fault);
+    faults = std::move(of_nodes);
   }
-  std::erase_if(faults, [](const std::string& fault) { return fault.starts_with(kOfFabric); });
-  return taken;
-}
+
+  /// Of a part of a node that stands for a switch.
+  [[nodiscard]] const std::map<std::string, std::string>& typed() const { return typed_; }
+
+  void add_to(Platform& platform) const {
+    if (fabric_) platform.fabric->faults = fabric_->faults;
+    platform.slowed_parts.insert(platform.slowed_parts.end(), slowed_.begin(), slowed_.end());
+    platform.later_faults.insert(platform.later_faults.end(), later_faults_.begin(), later_faults_.end());
+  }
+
+ private:
+  void take_one(std::string_view option, const std::string& fault, std::vector<std::string>& of_nodes) {
+    const bool degrades = option == "--degrade";
+    const std::string said = fault.substr(kOfFabric.size());
+    const std::string text = said.substr(0, said.find('@'));
+    const std::string when = said.substr(text.size());
+    const Degraded how = degrades ? parse_degraded(text) : Degraded{.part = text, .share = 0};
+    const int nics = platform_.most_nics();
+    if (const auto ports = fabric_->ports_at(how.part, Topology(platform_).nodes(), nics)) {
+      take_switch(option, fault, *ports, text.substr(how.part.size()) + when, of_nodes);
+      if (!degrades) return;  // who is plugged in there crosses none of its cables
+    }
+    const std::vector<CableFault> cables = fabric_->cables(how.part, how.share, nics);
+    for (const CableFault& cable : cables) later_->add_fault(cable);
+    const std::string said_so = fmt::format("{} {}", option, fault);
+    if (when.empty()) {
+      for (const CableFault& cable : cables) fabric_->add_fault(cable);
+      slowed_.push_back({fmt::format("{}{}", kOfFabric, text), said_so});
+    } else {
+      later_faults_.push_back({.at = parse_seconds(when.substr(1)),
+                               .part = fmt::format("{}{}", kOfFabric, how.part),
+                               .share = how.share,
+                               .text = said_so});
+    }
+  }
+
+  /// `how`: "=50%@2ms".
+  void take_switch(std::string_view option, const std::string& fault, const std::vector<FabricPort>& ports,
+                   const std::string& how, std::vector<std::string>& of_nodes) {
+    const Topology topology(platform_);
+    std::vector<int> cut;
+    std::map<std::string, std::vector<int>> nodes;  // by adapter
+    for (const FabricPort& port : ports) {
+      const NodePart& part = topology.part_of(port.node);
+      if (port.nic >= static_cast<int>(part.nics)) continue;
+      if (option == "--fail") gone_[port.node].insert(port.nic);
+      if (gone_[port.node].size() == part.nics && (cut.empty() || cut.back() != port.node)) cut.push_back(port.node);
+      nodes[adapter_of(topology, part, port.nic)].push_back(port.node);
+    }
+    if (!cut.empty()) {
+      const std::string which =
+          cut.size() == 1 ? fmt::format("node {}", cut[0]) : fmt::format("nodes {} to {}", cut.front(), cut.back());
+      throw Error(fmt::format("{} {}: it cuts off {}, without another adapter", option, fault, which));
+    }
+    const bool alike = platform_.kinds.empty() && platform_.node.domain == 1;
+    for (const auto& [nic, of] : nodes) {
+      std::vector<std::string> names;
+      if (alike && std::ssize(of) == topology.nodes()) {
+        names = {nic};
+      } else if (alike && of.size() > 1) {  // the nodes of a leaf follow each other
+        names = {fmt::format("{}-{}/{}", of.front(), of.back(), nic)};
+      } else {
+        for (const int node : of) names.push_back(fmt::format("{}/{}", node, nic));
+      }
+      for (const std::string& name : names) {
+        if (typed_.emplace(name + how, fault).second) of_nodes.push_back(name + how);
+      }
+    }
+  }
+
+  /// As its own node calls it.
+  [[nodiscard]] std::string adapter_of(const Topology& topology, const NodePart& part, int nic) const {
+    const std::string name = topology.graph().nics[part.first_nic + static_cast<std::size_t>(nic)].name;
+    for (const NodeKind& kind : platform_.kinds) {
+      const std::string own = name.starts_with(kind.name + "-") ? name.substr(kind.name.size() + 1) : "";
+      if (std::ranges::find(kind.node.nics, own, &Nic::name) != kind.node.nics.end()) return own;
+    }
+    return name;
+  }
+
+  const Platform& platform_;
+  std::optional<Fabric> fabric_;
+  std::optional<Fabric> later_;  ///< when all has come
+  std::map<int, std::set<int>> gone_;
+  std::map<std::string, std::string> typed_;
+  std::vector<SlowedPart> slowed_;
+  std::vector<LaterFault> later_faults_;
+};
 
 /// As the rest of the platform is without them.
 Platform with_faults_of_nodes(const std::filesystem::path& named, std::span<const std::string> overrides,
-                              const Faults& faults, Platform platform) {
+                              const Faults& faults, const std::map<std::string, std::string>& typed,
+                              Platform platform) {
   if (faults.none()) return platform;
   const Platform alike = platform;
   OddNodes odd(alike);
   std::vector<Fault> degraded = odd.name_parts("--degrade", faults.degraded);
   std::vector<Fault> failed = odd.name_parts("--fail", faults.failed);
+  for (auto* of_option : {&degraded, &failed}) {
+    for (Fault& fault : *of_option) {
+      if (const auto said = typed.find(fault.typed); said != typed.end()) fault.typed = said->second;
+    }
+  }
   const auto add_kinds = [&](YamlValue& document) { odd.add_kinds(document); };
   if (!odd.none()) platform = read_platform(named, overrides, add_kinds);
   take_later("--degrade", degraded, platform);
@@ -245,13 +342,12 @@ Platform read_platform(const std::filesystem::path& named, std::span<const std::
   // First as it is: what is wrong with the file itself is not the faults' doing.
   Platform platform = read_platform(named, overrides);
   Faults of_nodes = faults;
-  Platform with_cables = platform;
-  const std::vector<std::string> failed = take_cables("--fail", of_nodes.failed, with_cables);
-  const std::vector<std::string> degraded = take_cables("--degrade", of_nodes.degraded, with_cables);
-  platform = with_faults_of_nodes(named, overrides, of_nodes, std::move(platform));
-  if (with_cables.fabric) platform.fabric->faults = with_cables.fabric->faults;
-  for (const std::string& text : failed) platform.slowed_parts.push_back({text, "--fail " + text});
-  for (const std::string& text : degraded) platform.slowed_parts.push_back({text, "--degrade " + text});
+  const Platform whole = platform;
+  FabricFaults of_fabric(whole);
+  of_fabric.take("--fail", of_nodes.failed);
+  of_fabric.take("--degrade", of_nodes.degraded);
+  platform = with_faults_of_nodes(named, overrides, of_nodes, of_fabric.typed(), std::move(platform));
+  of_fabric.add_to(platform);
   return platform;
 }
 

@@ -17,10 +17,11 @@ namespace {
 /// One node, or a part of it, that a fault is about.
 struct PartOfNode {
   int node = 0;
+  int last = 0;        ///< of several, which are alike
   std::string part{};  ///< empty: all of them
 };
 
-/// "5/hca0" or "node5". Nothing for other texts.
+/// "5/hca0", "4-7/hca0" or "node5". Nothing for other texts.
 std::optional<PartOfNode> parse_part_of_node(std::string_view name) {
   constexpr std::string_view kNode = "node";
   const bool whole = name.starts_with(kNode);
@@ -28,7 +29,13 @@ std::optional<PartOfNode> parse_part_of_node(std::string_view name) {
   PartOfNode result;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), result.node);
   if (error != std::errc{} || !std::isdigit(static_cast<unsigned char>(text.front()))) return std::nullopt;
-  const std::string_view rest(stop, text.data() + text.size());
+  std::string_view rest(stop, text.data() + text.size());
+  result.last = result.node;
+  if (!whole && rest.starts_with('-')) {
+    const auto [end, wrong] = std::from_chars(stop + 1, text.data() + text.size(), result.last);
+    if (wrong != std::errc{} || result.last < result.node) return std::nullopt;
+    rest = std::string_view(end, text.data() + text.size());
+  }
   if (whole) return rest.empty() ? std::optional(result) : std::nullopt;
   if (!rest.starts_with('/')) return std::nullopt;
   result.part = rest.substr(1);
@@ -65,7 +72,7 @@ std::vector<Fault> OddNodes::name_parts(std::string_view option, const std::vect
       named.push_back({fault, fault, {}});
       continue;
     }
-    if (one->node >= topology.nodes()) {
+    if (one->last >= topology.nodes()) {
       refuse_fault(option, fault, fmt::format("there are nodes 0 to {}", topology.nodes() - 1));
     }
     const std::string how = fault.substr(name.size());
@@ -73,17 +80,21 @@ std::vector<Fault> OddNodes::name_parts(std::string_view option, const std::vect
     const std::string typed = several_domains ? fault + " (in every domain, which are alike)" : fault;
     if (option == "--fail" && one->part.empty() && how.empty()) {
       named.push_back({typed, fault, one->node});
-      if (platform_.node.domain == 1 && !has_own_kind(one->node)) nodes_.insert(one->node);
+      if (platform_.node.domain == 1 && !has_own_kind(one->node)) take(option, fault, one->node, one->node);
       continue;
+    }
+    if (one->last > one->node && (platform_.node.domain > 1 || !platform_.kinds.empty())) {
+      refuse_fault(option, fault, "nodes of a domain, or of several kinds, are named one by one");
     }
     if (platform_.node.domain > 1) {
       for (const std::string& part : parts_in_domain(topology, one->node, one->part))
         named.push_back({typed, part + how, {}});
       continue;
     }
-    const auto kind = std::ranges::find(platform_.kinds, std::optional(one->node), &NodeKind::replaces);
-    const std::string prefix = (kind == platform_.kinds.end() ? fmt::format("node{}", one->node) : kind->name) + "-";
-    if (kind == platform_.kinds.end()) nodes_.insert(one->node);
+    const auto kind =
+        std::ranges::find_if(platform_.kinds, [&](const NodeKind& each) { return each.stands_at(one->node); });
+    if (kind == platform_.kinds.end()) take(option, fault, one->node, one->last);
+    const std::string prefix = (kind == platform_.kinds.end() ? name_of(one->node, one->last) : kind->name) + "-";
     if (!one->part.empty()) {
       named.push_back({fault, prefix + one->part + how, {}});
       continue;
@@ -98,19 +109,38 @@ std::vector<Fault> OddNodes::name_parts(std::string_view option, const std::vect
 }
 
 void OddNodes::add_kinds(YamlValue& document) const {
-  for (const int node : nodes_) {
+  for (const auto& [node, last] : nodes_) {
     YamlValue entry(YamlValue::Kind::map, {});
     entry.add("replaces", YamlValue(std::to_string(node)));
     YamlValue& nodes = entry.add("nodes", nodes_with(document, node));
-    if (YamlValue* count = nodes.find("count")) *count = YamlValue("1");
+    const YamlValue how_many(std::to_string(last - node + 1));
+    if (YamlValue* count = nodes.find("count")) {
+      *count = how_many;
+    } else {
+      nodes.add("count", how_many);
+    }
     YamlValue* kinds = document.find("kinds");
     if (kinds == nullptr) kinds = &document.add("kinds", YamlValue(YamlValue::Kind::map, {}));
-    kinds->add(fmt::format("node{}", node), std::move(entry));
+    kinds->add(name_of(node, last), std::move(entry));
   }
 }
 
 bool OddNodes::has_own_kind(int node) const {
-  return std::ranges::find(platform_.kinds, std::optional(node), &NodeKind::replaces) != platform_.kinds.end();
+  return std::ranges::any_of(platform_.kinds, [&](const NodeKind& kind) { return kind.stands_at(node); });
+}
+
+std::string OddNodes::name_of(int first, int last) {
+  return first == last ? fmt::format("node{}", first) : fmt::format("nodes{}to{}", first, last);
+}
+
+void OddNodes::take(std::string_view option, const std::string& fault, int first, int last) {
+  for (const auto& [other, until] : nodes_) {
+    if ((other == first && until == last) || last < other || first > until) continue;
+    refuse_fault(
+        option, fault,
+        fmt::format("another fault is of nodes {} to {}: nodes that are alike have all faults together", other, until));
+  }
+  nodes_[first] = last;
 }
 
 /// Those of one node of a domain, whose nodes have as many of each family, one behind the other: "5/gpu2" is "gpu22"

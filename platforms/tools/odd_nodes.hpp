@@ -1,8 +1,8 @@
 // Faults of one node among nodes that are alike: by which names its parts are told from those of the others.
 #pragma once
 
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,7 +30,8 @@ class OddNodes {
   /// `platform` outlives it.
   explicit OddNodes(const Platform& platform) : platform_(platform) {}
 
-  /// "5/hca0=50%" becomes "node5-hca0=50%"; "node5=50%" as many as node 5 has parts.
+  /// "5/hca0=50%" becomes "node5-hca0=50%"; "node5=50%" as many as node 5 has parts; "4-7/hca0" is one kind of four
+  /// nodes.
   std::vector<Fault> name_parts(std::string_view option, const std::vector<std::string>& faults);
   /// In the file's own text.
   void add_kinds(YamlValue& document) const;
@@ -40,11 +41,13 @@ class OddNodes {
   [[nodiscard]] bool has_own_kind(int node) const;
   [[nodiscard]] std::vector<std::string> parts_in_domain(const Topology& topology, int number,
                                                          const std::string& part) const;
+  [[nodiscard]] static std::string name_of(int first, int last);
+  void take(std::string_view option, const std::string& fault, int first, int last);
   [[nodiscard]] const NodeKind* kind_of(int node) const;
   [[nodiscard]] YamlValue nodes_with(const YamlValue& document, int node) const;
 
   const Platform& platform_;
-  std::set<int> nodes_;
+  std::map<int, int> nodes_;  ///< the first of some that are alike, and the last
 };
 
 }  // namespace twinlink::model

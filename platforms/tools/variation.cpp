@@ -56,6 +56,7 @@ Variations::Variations(const Platform& platform)
       later_faults_(platform.later_faults),
       slowed_parts_(platform.slowed_parts),
       failures_(platform.failures),
+      cables_(platform.fabric ? platform.fabric->faults : std::vector<CableFault>{}),
       file_(platform.file),
       tree_(platform_tree(platform)) {
   each_number("", tree_, [&](const std::string& path, const YamlValue& value) {
@@ -85,6 +86,7 @@ Platform Variations::read(const YamlValue& tree) const {
   platform.later_faults = later_faults_;
   platform.slowed_parts = slowed_parts_;
   platform.failures = failures_;
+  if (platform.fabric) platform.fabric->faults = cables_;
   return platform;
 }
 

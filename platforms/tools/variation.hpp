@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "platforms/machine/fabric.hpp"
 #include "platforms/machine/platform.hpp"
 #include "platforms/yaml/yaml_document.hpp"
 
@@ -35,6 +36,7 @@ class Variations {
   std::vector<LaterFault> later_faults_{};
   std::vector<SlowedPart> slowed_parts_{};
   Failures failures_{};
+  std::vector<CableFault> cables_{};
   std::string file_{};
   YamlValue tree_;
   std::vector<VariableNumber> numbers_{};

@@ -116,7 +116,7 @@ constexpr std::string_view kOfFabric = "fabric/";
 /// messages find their way by themselves.
 bool cross_cable(const Platform& platform, std::string_view text, std::span<const Place> places) {
   const Fabric& fabric = *platform.fabric;
-  const int nics = platform.most_nics();
+  const int nics = Topology(platform).fabric_nics();
   std::set<int> nodes;
   for (const Place& place : places) nodes.insert(place.node);
   const auto some_of = [&](int first, int count) {
@@ -136,6 +136,8 @@ bool cross_cable(const Platform& platform, std::string_view text, std::span<cons
       const int of_pod = ports.pod_down / leaves * fabric.size[0];
       return both(some_of(cable.a / ports.up * of_pod, of_pod));
     }
+    // Any ring may be the way of two that lie elsewhere in it, or go round.
+    if (cable.cable == CableFault::Cable::ring) return nodes.size() > 1;
     if (cable.cable == CableFault::Cable::routers) {
       return both(some_of(cable.a * fabric.size[2], fabric.size[2])) ||
              both(some_of(cable.b * fabric.size[2], fabric.size[2]));
@@ -151,8 +153,10 @@ bool cross_cable(const Platform& platform, std::string_view text, std::span<cons
 
 bool is_cable(std::string_view part) { return part.starts_with(kOfFabric); }
 
+std::string_view cable_name(std::string_view part) { return part.substr(kOfFabric.size()); }
+
 bool may_cross_cable(const Platform& platform, std::string_view part, std::span<const Place> places) {
-  return cross_cable(platform, part.substr(kOfFabric.size()), places);
+  return cross_cable(platform, cable_name(part), places);
 }
 
 namespace {
@@ -214,7 +218,8 @@ std::vector<std::string> idle_faults(const Platform& platform, std::span<const P
     lines.add(slowed.text, fmt::format(kNoWay, slowed.text), crossed);
   }
   for (const LaterFault& later : platform.later_faults) {
-    lines.add(later.text, fmt::format(kNoWay, later.text), ways.cross(later.part));
+    const bool crossed = is_cable(later.part) ? may_cross_cable(platform, later.part, places) : ways.cross(later.part);
+    lines.add(later.text, fmt::format(kNoWay, later.text), crossed);
   }
   for (std::string& line : lines.idle()) texts.push_back(std::move(line));
   return texts;

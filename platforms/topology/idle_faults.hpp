@@ -26,6 +26,8 @@ std::vector<std::string> idle_faults(const Platform& platform, std::span<const P
 
 /// Is a part a cable of the fabric, "fabric/leaf3-up2"?
 bool is_cable(std::string_view part);
+/// "leaf3-up2" of "fabric/leaf3-up2".
+std::string_view cable_name(std::string_view part);
 /// May a message of ranks at `places` cross it where it is whole?
 bool may_cross_cable(const Platform& platform, std::string_view part, std::span<const Place> places);
 

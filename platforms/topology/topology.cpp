@@ -52,6 +52,17 @@ std::optional<Rate> Topology::narrowest(const Route& route, Reach reach) const {
     if (reach == Reach::device_writes && link.dma_write) rate = std::min(rate, link.dma_write->value);
     least = least ? std::min(*least, rate) : rate;
   }
+  if (const auto each = each_rate(route, reach)) least = std::min(least.value_or(*each), *each);
+  return least;
+}
+
+std::optional<Rate> Topology::each_rate(const Route& route, Reach reach) const {
+  std::optional<Rate> least;
+  for (const Hop& hop : route) {
+    const Link& link = graph_.links[hop.link];
+    const auto& each = reach == Reach::device_reads ? link.each_read : link.each_write;
+    if (reach != Reach::cpu && each) least = std::min(least.value_or(each->value), each->value);
+  }
   return least;
 }
 
@@ -123,19 +134,22 @@ Seconds Topology::message_way(Location from, const Adapters& adapters, Location 
 FabricPort Topology::port_of(int node, std::string_view nic) const {
   const std::vector<Nic>& nics = graph_.nics;
   const auto index = std::ranges::find(nics, nic, &Nic::name) - nics.begin();
-  const auto first = static_cast<std::ptrdiff_t>(part_of(node).first_nic);
-  return {.node = node, .nic = static_cast<int>(index - first), .nics = platform_.most_nics()};
+  return {.node = node, .nic = fabric_places_[static_cast<std::size_t>(index)], .nics = fabric_nics_};
 }
 
 FabricWay Topology::fabric_way(int from_node, int to_node, const Adapters& adapters) const {
-  if (from_node == to_node || platform_.fabric->shape == FabricShape::one_switch) return {};
-  return model::fabric_way(platform_.fabric.value(), port_of(from_node, adapters.from), port_of(to_node, adapters.to));
+  return fabric_way(platform_.fabric.value(), from_node, to_node, adapters);
 }
 
-std::vector<FabricWay> Topology::fabric_detours(int from_node, int to_node, const Adapters& adapters) const {
+FabricWay Topology::fabric_way(const Fabric& now, int from_node, int to_node, const Adapters& adapters) const {
+  if (from_node == to_node || now.shape == FabricShape::one_switch) return {};
+  return model::fabric_way(now, port_of(from_node, adapters.from), port_of(to_node, adapters.to));
+}
+
+std::vector<FabricWay> Topology::fabric_detours(const Fabric& now, int from_node, int to_node,
+                                                const Adapters& adapters) const {
   if (from_node == to_node) return {};
-  return model::fabric_detours(platform_.fabric.value(), port_of(from_node, adapters.from),
-                               port_of(to_node, adapters.to));
+  return model::fabric_detours(now, port_of(from_node, adapters.from), port_of(to_node, adapters.to));
 }
 
 Seconds Topology::fabric_latency(int from_node, int to_node, const Adapters& adapters) const {

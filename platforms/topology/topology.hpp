@@ -172,6 +172,11 @@ class Topology {
   [[nodiscard]] std::size_t bounce_memory(std::size_t from, std::size_t to) const;
   /// What the narrowest link of a route lets through in its direction. Nothing for a route without links.
   [[nodiscard]] std::optional<Rate> narrowest(const Route& route, Reach reach) const;
+  /// What one transfer gets at most on a route where devices read or write so, whatever others there are.
+  [[nodiscard]] std::optional<Rate> each_rate(const Route& route, Reach reach) const;
+  /// What all peer reads get together, or all peer writes, whose bytes come over a link so: the least of what the link
+  /// and what it leads to let them have.
+  [[nodiscard]] std::optional<Rate> peer_rate(const Hop& hop, bool reads) const;
   /// What GPUs copy to and from host memory over a link, together, where one of its ends says so.
   [[nodiscard]] std::optional<Rate> host_duplex(std::size_t link) const;
   /// What the links of a way, and what lies between its ends, add up to: one crossing.
@@ -188,8 +193,13 @@ class Topology {
   [[nodiscard]] Seconds fabric_latency(int from_node, int to_node, const Adapters& adapters) const;
   /// The way of a message through the fabric: none within a node.
   [[nodiscard]] FabricWay fabric_way(int from_node, int to_node, const Adapters& adapters) const;
+  /// The same through `now`, the platform's fabric as far as it has not failed since.
+  [[nodiscard]] FabricWay fabric_way(const Fabric& now, int from_node, int to_node, const Adapters& adapters) const;
   /// Others, where that one is full and packets find their ways by themselves.
-  [[nodiscard]] std::vector<FabricWay> fabric_detours(int from_node, int to_node, const Adapters& adapters) const;
+  [[nodiscard]] std::vector<FabricWay> fabric_detours(const Fabric& now, int from_node, int to_node,
+                                                      const Adapters& adapters) const;
+  /// Places for adapters that a node has at the fabric's switches, whether they are alive or not.
+  [[nodiscard]] int fabric_nics() const { return fabric_nics_; }
   /// The same within a node, through host memory: from one CPU to the other.
   [[nodiscard]] Seconds message_way(Location from, Location to) const;
 
@@ -244,10 +254,14 @@ class Topology {
   [[nodiscard]] Answer gpu_programs(const Path& path, std::size_t a, std::size_t b) const;
   [[nodiscard]] std::optional<CopyKind> kernel_kind(End from, End to) const;
 
+  void plug_in();
+
   const Platform& platform_;
   Node graph_;
   std::vector<NodePart> parts_;  ///< of a domain's nodes, or of the kinds
   int nodes_ = 0;
+  std::vector<int> fabric_places_;  ///< of each adapter of the graph among those of its node
+  int fabric_nics_ = 0;
   Ways ways_{graph_};
 };
 

@@ -72,6 +72,18 @@ Seconds Chunks::further(Bytes bytes) const {
   return all + size / out * static_cast<double>(refills - 1) + last / out;
 }
 
+std::optional<Rate> Topology::peer_rate(const Hop& hop, bool reads) const {
+  const Link& link = graph_.links[hop.link];
+  std::optional<Rate> least;
+  const auto narrow = [&](const std::optional<Sourced<Rate>>& rate) {
+    if (rate) least = std::min(least.value_or(rate->value), rate->value);
+  };
+  narrow(reads ? link.peer_read : link.peer_write);
+  const Passing* passing = ways_.passing(hop.forward ? link.to : link.from);
+  if (passing != nullptr) narrow(reads ? passing->peer_read : passing->peer_write);
+  return least;
+}
+
 std::optional<Rate> Topology::host_duplex(std::size_t link) const {
   const auto at = [&](const std::string& here, const std::string& beyond) -> std::optional<Rate> {
     const Passing* passing = ways_.passing(here);

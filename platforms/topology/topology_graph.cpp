@@ -94,11 +94,29 @@ Topology::Topology(const Platform& platform) : platform_(platform), graph_(all_k
                       .nics = kind.node.nics.size()});
     if (!kind.replaces) nodes_ += kind.node.count;
   }
+  plug_in();
+}
+
+/// An adapter stays where it is plugged in when another one of its node dies.
+void Topology::plug_in() {
+  fabric_nics_ = platform_.most_nics();
+  fabric_places_.resize(graph_.nics.size());
+  for (const NodePart& part : parts_) {
+    for (std::size_t i = 0; i < part.nics; ++i) fabric_places_[part.first_nic + i] = static_cast<int>(i);
+  }
+  if (platform_.failures.none()) return;
+  const Topology whole(*platform_.failures.whole);
+  fabric_nics_ = whole.fabric_nics_;
+  const std::vector<Nic>& there = whole.graph_.nics;
+  for (std::size_t nic = 0; nic < graph_.nics.size(); ++nic) {
+    const auto same = std::ranges::find(there, graph_.nics[nic].name, &Nic::name);
+    if (same != there.end()) fabric_places_[nic] = whole.fabric_places_[static_cast<std::size_t>(same - there.begin())];
+  }
 }
 
 std::size_t Topology::kind_of(int node) const {
   const auto& kinds = platform_.kinds;
-  const auto in_its_place = std::ranges::find(kinds, std::optional(node), &NodeKind::replaces);
+  const auto in_its_place = std::ranges::find_if(kinds, [&](const NodeKind& kind) { return kind.stands_at(node); });
   if (in_its_place != kinds.end()) return static_cast<std::size_t>(in_its_place - kinds.begin()) + 1;
   int left = node - platform_.node.count;
   std::size_t kind = 0;

@@ -20,6 +20,7 @@ enum class LineFormat : std::uint8_t {
 enum class Operation : std::uint8_t {
   clear,           ///< of what peers will fill, so that nothing there looks like a flag
   exchange,        ///< a message to a peer, and one from it
+  echo,            ///< slots of a peer that go there and back: what a hop takes
   all_reduce,      ///< this one and those below in place
   all_gather,      ///< every rank has its part of the buffer: share() of the ranks
   reduce_scatter,  ///< every rank gets its part of the sum
@@ -49,6 +50,7 @@ struct Program {
   std::int32_t channels = 1;
   std::uint64_t bytes = 0;     ///< of the buffer; of an exchange what is sent
   std::uint64_t received = 0;  ///< of an exchange
+  std::uint64_t echoes = 0;    ///< of an echo: how often the bytes, in one slot, go there and back
   std::uint64_t slot = 0;      ///< bytes of data that a slot takes: a multiple of 16
   std::uint64_t slots = 0;     ///< of a FIFO
 };
@@ -140,6 +142,7 @@ TWINLINK_GPU constexpr std::uint64_t rounds_of(const Program& p, std::int32_t ch
       return turns(channel_of(p, block_of(p), channel).length, p.slot);
     case Operation::clear:
     case Operation::exchange:
+    case Operation::echo:
       return 0;
   }
   return 0;

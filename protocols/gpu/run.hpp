@@ -27,6 +27,20 @@ TWINLINK_GPU_ONLY bool exchange(Block& block, const Program& p) {
   return true;
 }
 
+/// Rank 0 begins. What comes goes to the output, and what goes is the input: so both ends see whether it is right.
+template <class Block>
+TWINLINK_GPU_ONLY bool echo(Block& block, const Program& p) {
+  Pipe<Block> pipe(block, p.format, 0, 0);
+  const Share all{0, p.bytes};
+  const bool begins = p.rank == 0;
+  for (std::uint64_t k = 0; k < p.echoes; ++k) {
+    if (begins && !pipe.send(all)) return false;
+    if (!pipe.recv(all)) return false;
+    if (!begins && !pipe.send(all)) return false;
+  }
+  return true;
+}
+
 /// To the rank k places behind this one, and from the one k places before it, for one k after the other. Link k - 1
 /// leads k places on.
 template <class Block>
@@ -57,6 +71,8 @@ TWINLINK_GPU_ONLY bool run_in_rings(Block& block, const Program& p) {
       return true;
     case Operation::exchange:
       return exchange(block, p);
+    case Operation::echo:
+      return echo(block, p);
     case Operation::all_reduce:
       return ring_all_reduce(block, p);
     case Operation::all_gather:

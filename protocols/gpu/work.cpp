@@ -15,6 +15,7 @@ bool fits(const Work& work) {
   switch (work.program.operation) {
     case Operation::clear:
     case Operation::exchange:
+    case Operation::echo:
       return links == 1;
     case Operation::all_to_all:
       return links == static_cast<std::size_t>(work.program.ranks) - 1;
@@ -40,6 +41,8 @@ bool fits(const Stand& stand, const Work& work) {
   return may_be(stand.above) && !alone;
 }
 
+bool moves_nothing(const Program& p) { return p.bytes == 0 && p.received == 0; }
+
 void require_stands(const Work& work, const std::string& what) {
   const auto channels = static_cast<std::size_t>(work.program.channels);
   if (work.stands.empty()) return;
@@ -53,7 +56,8 @@ void require_stands(const Work& work, const std::string& what) {
 }
 
 bool is_ring(Operation operation) {
-  return operation != Operation::clear && operation != Operation::exchange && operation != Operation::all_to_all;
+  return operation != Operation::clear && operation != Operation::exchange && operation != Operation::echo &&
+         operation != Operation::all_to_all;
 }
 
 bool same_bytes(const View& a, const View& b) {
@@ -104,6 +108,8 @@ std::string_view to_string(Operation operation) {
       return "clear";
     case Operation::exchange:
       return "exchange";
+    case Operation::echo:
+      return "echo";
     case Operation::all_reduce:
       return "all-reduce";
     case Operation::all_gather:
@@ -168,6 +174,10 @@ void require_work(const Work& work) {
     require(p.ranks > 1, what + " of one rank");
     require(p.slots > 1, what + " through one slot: all ranks would wait for each other");
   }
+  if (p.operation == Operation::echo) {
+    require(p.ranks == 2 && p.channels == 1 && p.bytes <= p.slot,
+            what + " of more than one slot between two ranks, in one channel");
+  }
   require(fits(work), what + " with another number of links than it has peers");
   require_stands(work, what);
   require(work.times >= 1, what + " that runs less than once");
@@ -181,7 +191,7 @@ void require_work(const Work& work) {
     require(link.sent.size() >= channels && link.received.size() >= channels, what + ": a channel without its count");
     require(work.times == 1 || (link.sent_each.size() >= channels && link.received_each.size() >= channels),
             what + ": a channel that does not say what each run passes");
-    require(work.times == 1 || !link.carried, what + ": CPUs carry slots of one run at a time");
+    require(work.times == 1 || !link.carried || moves_nothing(p), what + ": CPUs carry slots of one run at a time");
   }
 }
 

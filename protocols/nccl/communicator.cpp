@@ -61,7 +61,7 @@ class NcclCommunicator final : public Communicator {
 
   /// "ring, ll, 1 channel; P2P; predicted us: ...": after a first run, which has found out who is where.
   [[nodiscard]] std::string path_taken(Collective what, View data) const override {
-    const gpu::Choice choice = choice_for(operation_of(what), data);
+    const gpu::Choice& choice = choice_for(operation_of(what), data);
     std::string text = what == Collective::all_to_all ? "pairs" : std::string(to_string(choice.algorithm));
     text += ", " + std::string(to_string(choice.format)) + ", " + std::to_string(choice.channels) +
             (choice.channels == 1 ? " channel; " : " channels; ");
@@ -101,7 +101,7 @@ class NcclCommunicator final : public Communicator {
     const Bytes bytes = bytes_of(operation, data);
     if (bytes == Bytes{}) return {};
     if (Outcome outcome = agree_once(deadline); !outcome.ok()) return outcome;
-    const gpu::Choice choice = choice_for(operation, data);
+    const gpu::Choice& choice = choice_for(operation, data);
     const Layout& layout = layout_for(operation, choice);
     for (const RankId peer : std::set<RankId>(layout.peers.begin(), layout.peers.end())) {
       if (Outcome outcome = open(peer, choice.format, deadline); !outcome.ok()) return outcome;
@@ -164,8 +164,14 @@ class NcclCommunicator final : public Communicator {
   static Bytes bytes_of(Operation operation, View data) {
     return operation == Operation::all_to_all ? Bytes{data.length.count() / 2} : data.length;
   }
-  [[nodiscard]] gpu::Choice choice_for(Operation operation, View data) const {
-    return gpu::choose(options_.ground, operation, bytes_of(operation, data), rank_.ranks(), options_.fixed);
+  /// What was chosen last is kept, for with its reason it takes longer than a launch.
+  [[nodiscard]] const gpu::Choice& choice_for(Operation operation, View data) const {
+    const Bytes bytes = bytes_of(operation, data);
+    Chosen& last = chosen_[operation];
+    if (!last.choice || last.bytes != bytes) {
+      last = {bytes, gpu::choose(options_.ground, operation, bytes, rank_.ranks(), options_.fixed)};
+    }
+    return *last.choice;
   }
 
   const Layout& layout_for(Operation operation, const gpu::Choice& choice) {
@@ -238,6 +244,7 @@ class NcclCommunicator final : public Communicator {
     // In a mesh not all reach each other, but those that are neighbours in its rings do.
     if (!all.all_reach && (formation_->rings() < 2 || !options_.p2p)) options_ = without_peers_;
     know_nodes(all.adapter);
+    chosen_.clear();
     agreed_ = true;
     return {};
   }
@@ -271,10 +278,16 @@ class NcclCommunicator final : public Communicator {
     return RankId{(rank_.id().value + places + rank_.ranks()) % rank_.ranks()};
   }
 
+  struct Chosen {
+    Bytes bytes{};
+    std::optional<gpu::Choice> choice{};
+  };
+
   Rank& rank_;
   Seconds timeout_;
   Options options_;
   Options without_peers_;
+  mutable std::map<Operation, Chosen> chosen_{};
   bool agreed_ = false;
   std::optional<Formation> formation_;
   std::map<std::tuple<bool, bool, bool, int>, Layout> layouts_;

@@ -25,6 +25,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -133,13 +134,19 @@ class NcclChannel final : public Channel {
   }
 
   static Bytes longer_of(const View& out, const View& in) { return std::max(out.length, in.length); }
-  [[nodiscard]] gpu::Choice choice_for(const View& out, const View& in) const {
-    return gpu::choose(options_.ground, Operation::exchange, longer_of(out, in), 2, options_.fixed);
+  /// What was chosen last is kept, for with its reason it takes longer than a launch.
+  [[nodiscard]] const gpu::Choice& choice_for(const View& out, const View& in) {
+    const Bytes bytes = longer_of(out, in);
+    if (!choice_ || chosen_for_ != bytes) {
+      choice_ = gpu::choose(options_.ground, Operation::exchange, bytes, 2, options_.fixed);
+      chosen_for_ = bytes;
+    }
+    return *choice_;
   }
 
   void launch(const View& out, const View& in, Carrier& carrier) {
     if (longer_of(out, in) == Bytes{}) return;
-    const gpu::Choice choice = choice_for(out, in);
+    const gpu::Choice& choice = choice_for(out, in);
     gpu::Program program{.operation = Operation::exchange,
                          .format = choice.format,
                          .channels = choice.channels,
@@ -179,6 +186,8 @@ class NcclChannel final : public Channel {
   Seconds timeout_;
   Options options_;
   PeerFifos fifos_;
+  std::optional<gpu::Choice> choice_{};
+  Bytes chosen_for_{};
 };
 
 /// A rank may exchange messages with all others at once, and a block that waits keeps its multiprocessor: a large GPU

@@ -129,6 +129,9 @@ class DeviceRuntime {
   using Enqueue = std::function<void(void* queue)>;
   [[nodiscard]] virtual Answer runs_libraries() const;
   virtual Event enqueue(Stream stream, int times, std::string_view key, const Enqueue& calls);
+  /// Graphs that were kept go; what runs of them ends first. NCCL waits for those of its calls before it lets a
+  /// communicator go, for ever.
+  virtual void free_graphs() {}
   /// Programs of the stream end soon, whatever their peers do; what they have not moved stays so.
   virtual void give_up_programs(Stream stream) { static_cast<void>(stream); }
   /// May copy_on_host() be given device memory?

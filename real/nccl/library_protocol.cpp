@@ -91,6 +91,9 @@ class LibraryCommunicator final : public Communicator {
  public:
   LibraryCommunicator(Rank& rank, RealRank& real, const NcclLibrary& library, Seconds timeout)
       : rank_(rank), real_(real), library_(library), timeout_(timeout), comm_(rank, library, all_of(rank), timeout) {}
+  ~LibraryCommunicator() override { real_.free_graphs(); }
+  LibraryCommunicator(const LibraryCommunicator&) = delete;
+  LibraryCommunicator& operator=(const LibraryCommunicator&) = delete;
 
   [[nodiscard]] std::string path_taken(Collective, View) const override {
     return "NCCL " + library_.version() + switches();
@@ -113,7 +116,10 @@ class LibraryCommunicator final : public Communicator {
     });
     rank_.step("wait");
     const Status status = wait(rank_, op, rank_.now() + timeout_);
-    if (status != Status::delivered) comm_.fail();
+    if (status != Status::delivered) {
+      real_.free_graphs();
+      comm_.fail();
+    }
     return {status, "step 'wait': NCCL's kernel has not ended"};
   }
 

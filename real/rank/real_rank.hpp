@@ -63,6 +63,8 @@ class RealRank final : public MeasuredRank {
              const std::function<void(std::byte*, void* queue)>& calls);
   /// The same of two, which may be empty.
   Op enqueue(View from, View to, Stream stream, const std::function<void(std::byte*, std::byte*, void* queue)>& calls);
+  /// Those that enqueue() has kept; before what captured them ends.
+  void free_graphs() { runtime_.free_graphs(); }
   [[nodiscard]] Answer runs_libraries() const { return runtime_.runs_libraries(); }
   Op await_slot(const gpu::FifoSlot& slot) override;
   void raise_slot(const gpu::FifoSlot& slot) override;

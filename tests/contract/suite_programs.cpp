@@ -147,10 +147,48 @@ TEST(Programs, LaunchesThatMakeNoSenseAreRefused) {
     refuses(rank, data.view(), [&](gpu::Work& work) { work.program.slot = 24; });
     refuses(rank, data.view(), [&](gpu::Work& work) { work.program.rank = 2; });
     refuses(rank, data.view(), [&](gpu::Work& work) { work.program.slots = 1; });
+    for (const bool wide : {true, false}) {
+      refuses(rank, data.slice(0_B, 64_B), [&](gpu::Work& work) {  // more than a slot in one channel
+        work.program.operation = Operation::echo;
+        work.program.channels = wide ? 2 : 1;
+        if (!wide) work.program.slot = 32;
+        work.output = data.slice(512_B, 64_B);
+        work.links = {links.data(), 1};
+      });
+    }
+    refuses(rank, data.view(), [&](gpu::Work& work) {  // CPUs carry what it moves, once
+      gpu::Link carried = link;
+      carried.carried = true;
+      work.program.operation = Operation::exchange;
+      work.output = {};
+      work.links = {&carried, 1};
+      work.times = 2;
+    });
     refuses(rank, data.view(), [&](gpu::Work& work) {  // its blocks lie over each other
       work.program.operation = Operation::all_to_all;
       work.links = {links.data(), 1};
     });
+  });
+}
+
+/// A graph of programs that move nothing, whose FIFO only their own rank knows.
+TEST(Programs, OneThatMovesNothingNeedsNoPeer) {
+  on_every_rank([](MeasuredRank& rank) {
+    if (!can_run(rank)) return;
+    const Scratch fifo(rank, Memory::device, 4096_B);
+    const std::uint64_t none = 0;
+    const gpu::Link link{.mine = fifo.view(),
+                         .theirs = fifo.view(),
+                         .carried = true,
+                         .sent = {&none, 1},
+                         .received = {&none, 1},
+                         .sent_each = {&none, 1},
+                         .received_each = {&none, 1}};
+    for (const int times : {1, 3}) {
+      const gpu::Work work{
+          .program = {.operation = Operation::exchange, .slot = 64, .slots = 2}, .links = {&link, 1}, .times = times};
+      finish(rank, rank.launch(work, Stream{0}));
+    }
   });
 }
 

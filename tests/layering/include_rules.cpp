@@ -83,7 +83,7 @@ const std::vector<Part>& parts() {
       {"report", "protocols/bench/report/", {"core"}, bench},
       {"results", "protocols/bench/results/", {"core", "layout", "protocols"}, bench},
       {"measure", "protocols/bench/measure/", {"core", "measured rank", "layout", "trace", "results"}, bench},
-      {"probe", "protocols/bench/probe/", {"core", "measured rank", "results", "measure"}, bench},
+      {"probe", "protocols/bench/probe/", {"core", "measured rank", "gpu", "results", "measure"}, bench},
       {"bench cli", "protocols/bench/cli/", {"core", "layout", "protocols", "results", "measure", "probe"}, bench},
       {"figure",
        "protocols/bench/figure/",

@@ -238,5 +238,19 @@ TEST(GpuChoice, SmallMessagesHaveFewerChannels) {
   EXPECT_EQ(choose(ground, Operation::all_reduce, 8_B, 2, {.channels = 5}).channels, 5);
 }
 
+/// Rank 0 begins, and both send as often as they receive.
+TEST(GpuProgram, AnEchoGoesThereAndBack) {
+  for (const int rank : {0, 1}) {
+    Program p = program_of(Operation::echo, 2, rank, 1, 24);
+    p.echoes = 5;
+    const CountingBlock block = counted(p, 0);
+    EXPECT_EQ(block.sends.at(0), 5U);
+    EXPECT_EQ(block.receives.at(0), 5U);
+    EXPECT_EQ(block.written, 5U * 24);
+    const SlotList slots = list_slots(p, 0, {}, {}, 1);
+    EXPECT_EQ(slots.sent.front(), std::vector<std::uint64_t>(5, 24));
+  }
+}
+
 }  // namespace
 }  // namespace twinlink::gpu

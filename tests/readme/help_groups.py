@@ -36,6 +36,9 @@ OF_COMMAND = {
     "sim workload": {"Arrays": "from to pack"},
     "real workload": {"Arrays": "from to pack"},
     "sim advise": {"Search": "protocol chunk depth option jobs"},
+    "sim advise workload": {"Arrays": "from to pack", "Output": "jobs"},
+    "sim sensitivity workload": {"Arrays": "from to pack", "Output": "jobs"},
+    "sim diff workload": {"Arrays": "from to pack", "Output": "jobs"},
     "sim draw": {"Message": "from to protocol size preset chunk depth option"},
     "sim sensitivity": {"Message": "protocol size preset chunk depth option", "Output": "jobs"},
     "sim diff": {"Run": "protocol from to preset chunk depth option"},
@@ -81,7 +84,8 @@ def options_of(text):
 def check(program, name, command, faults):
     text = help_of(program, command)
     where = " ".join([name, *command])
-    expected = listed(HEADINGS) | listed(OF_COMMAND.get(" ".join([name, *command[:1]]), {}))
+    of_command = OF_COMMAND.get(where, OF_COMMAND.get(" ".join([name, *command[:1]]), {}))
+    expected = listed(HEADINGS) | listed(of_command)
     count = 0
     for heading, option in options_of(text):
         count += 1

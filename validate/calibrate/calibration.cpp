@@ -14,6 +14,7 @@
 #include "validate/calibrate/calibration_copies.hpp"
 #include "validate/calibrate/calibration_groups.hpp"
 #include "validate/calibrate/calibration_messages.hpp"
+#include "validate/calibrate/calibration_programs.hpp"
 #include "validate/calibrate/calibration_windows.hpp"
 #include "validate/calibrate/calibration_written.hpp"
 #include "validate/calibrate/contention.hpp"
@@ -139,6 +140,10 @@ class Calibrator {
         return fit_messages(group);
       case Fit::line_over_size:
         return fit_pinning(group);
+      case Fit::hop_of_blocks:
+        return fit_hop(group, topology_, probes_, edit_);
+      case Fit::rate_of_blocks:
+        return fit_rate_of_blocks(group, probes_, edit_);
       case Fit::cpus_part:  // CopyFits and MessageFits have told them
       case Fit::gap_of_copies:
       case Fit::gap_of_messages:
@@ -146,6 +151,8 @@ class Calibrator {
       case Fit::share_of_signals:
       case Fit::signal_by_size:
       case Fit::written:
+      case Fit::launch:
+      case Fit::graph:
       case Fit::rest:
         return;  // fit_on_top()
     }
@@ -207,6 +214,10 @@ class Calibrator {
         return fit_shares(group, [&](const Meant& meant) {
           return Below{predict_below(meant.primitive, meant.size(), topology), meant.primitive.blocks};
         });
+      case Fit::launch:
+        return fit_launch(group, topology, probes_, edit_);
+      case Fit::graph:
+        return fit_graph(group, topology, probes_, edit_, result_.notes);
       case Fit::share_of_signals:
         return fit_shares(group, [&](const Meant& meant) { return Below{copies_.put_alone(meant, topology), 1}; });
       case Fit::constant:
@@ -214,6 +225,8 @@ class Calibrator {
       case Fit::latency_of_copies:
       case Fit::latency_of_messages:
       case Fit::line_over_size:
+      case Fit::hop_of_blocks:
+      case Fit::rate_of_blocks:
       case Fit::cpus_part:
       case Fit::rest:
         return;  // fit(), and fit_rest() last

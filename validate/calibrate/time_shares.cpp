@@ -42,11 +42,17 @@ Platform take_bytes(Platform platform) {
     lift(costs.rate);
     lift(costs.uncached);
   });
+  for (model::GpuType& type : platform.gpu_types) {
+    if (!type.blocks) continue;
+    lift(type.blocks->rate);
+    for (auto* rate : {&type.blocks->ll_rate, &type.blocks->ll128_rate}) lift(*rate);
+  }
   for (model::HostMemory& memory : platform.node.memories) lift(memory.copy_rate);
   for (model::Link& link : platform.node.links) {
     lift(link.forward);
     lift(link.backward);
-    for (auto* rate : {&link.total, &link.dma_read, &link.dma_write}) lift(*rate);
+    for (const auto& [key, rate] : model::shared_rates(link)) lift(*rate);
+    for (const auto& [key, rate] : model::single_rates(link)) lift(*rate);
   }
   if (platform.fabric) {
     lift(platform.fabric->link);

@@ -221,6 +221,10 @@ std::string test_of_probe(const std::string& name) {
     case control:
       if (probed->how == bench::Probed::How::start || probed->what == receive) return "calls of the CPU";
       return probed->same_node ? "messages within" : "messages between nodes";
+    case program:
+    case hop:
+    case blocks:
+      return "programs of thread blocks";
     case finish:
     case look:
       return "calls of the CPU";

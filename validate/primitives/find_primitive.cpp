@@ -43,6 +43,7 @@ class Finder {
     result_.kind = *kind;
     if (result_.copies() && !has_copy(*probed)) return std::nullopt;
     if (result_.messages() && !has_messages(*probed)) return std::nullopt;
+    if (result_.runs_programs() && !has_programs(*probed)) return std::nullopt;
     return result_;
   }
 
@@ -74,6 +75,13 @@ class Finder {
         return Kind::start_receive;
       case Probed::What::control:
         return probed.how == How::alone ? Kind::control : Kind::queued_control;
+      case Probed::What::program:
+        if (probed.programs == 1) return probed.how == How::start ? Kind::start_program : Kind::program;
+        return probed.how == How::start ? Kind::start_graph : Kind::graph;
+      case Probed::What::hop:
+        return of_format(probed.format, Kind::hop_simple);
+      case Probed::What::blocks:
+        return of_format(probed.format, Kind::blocks_simple);
       case Probed::What::finish:
         return Kind::finish;
       case Probed::What::look:
@@ -94,6 +102,12 @@ class Finder {
         return std::nullopt;
     }
     return std::nullopt;
+  }
+
+  /// Those of LL and LL128 stand behind that of Simple.
+  static Kind of_format(gpu::LineFormat format, Kind simple) {
+    const int behind = format == gpu::LineFormat::simple ? 0 : format == gpu::LineFormat::ll ? 1 : 2;
+    return static_cast<Kind>(static_cast<int>(simple) + behind);
   }
 
   std::optional<Kind> without(std::string reason) {
@@ -153,6 +167,18 @@ class Finder {
     result_.from = host(result_.gpu, Memory::pageable);
     result_.to = host(result_.peer_gpu, Memory::pageable);
     return probed.same_node || topology_.platform().network || lacks("the base has no fabric");
+  }
+
+  /// The GPU's blocks, and where they meet those of the peer.
+  bool has_programs(const Probed& probed) {
+    result_.from = device(result_.gpu, Engine::kernel);
+    result_.to = device(result_.peer_gpu);
+    result_.blocks = static_cast<double>(probed.what == Probed::What::program ? probed.programs : probed.blocks);
+    if (!topology_.type_of(result_.gpu).blocks) return lacks("the base does not say what thread blocks of this GPU do");
+    if (probed.what == Probed::What::program) return true;
+    if (probed.direct == topology_.peer_access(result_.gpu, result_.peer_gpu).yes) return true;
+    return lacks(probed.direct ? "the base has no peer access between these GPUs"
+                               : "the base has peer access, and the way through the host is its links'");
   }
 
   const bench::ProbeLine& line_;

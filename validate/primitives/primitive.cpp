@@ -11,6 +11,7 @@
 #include "platforms/machine/cpu_speed.hpp"
 #include "validate/primitives/control_times.hpp"
 #include "validate/primitives/message_times.hpp"
+#include "validate/primitives/program_times.hpp"
 #include "validate/primitives/queue_times.hpp"
 
 namespace twinlink::validate {
@@ -49,15 +50,10 @@ std::optional<Rate> slowest_memory(const Primitive& primitive, const Topology& t
   return slowest;
 }
 
-/// What lies between the links of a way between GPUs lets peer traffic have.
+/// What a way between GPUs lets peer traffic have.
 std::optional<Rate> slowest_forwarding(const model::Route& route, bool reads, const Topology& topology) {
   std::optional<Rate> slowest;
-  for (std::size_t i = 0; i + 1 < route.size(); ++i) {
-    const model::Link& link = topology.graph().links[route[i].link];
-    const model::Passing* passing = topology.ways().passing(route[i].forward ? link.to : link.from);
-    if (passing == nullptr) continue;
-    if (const auto& rate = reads ? passing->peer_read : passing->peer_write) narrow(slowest, rate->value);
-  }
+  for (const model::Hop& hop : route) narrow(slowest, topology.peer_rate(hop, reads));
   return slowest;
 }
 
@@ -203,8 +199,10 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
   const KindFacts& facts = facts_of(primitive.kind);
   std::string path = facts.owner == KindFacts::Owner::copy      ? copy_path(primitive, topology)
                      : facts.owner == KindFacts::Owner::runtime ? "driver.runtime"
-                     : primitive.same_node                      ? "mpi.intra_node"
-                                                                : "mpi.network";
+                     : facts.owner == KindFacts::Owner::blocks
+                         ? fmt::format("gpu_types.{}.blocks", topology.type_of(primitive.gpu).name)
+                     : primitive.same_node ? "mpi.intra_node"
+                                           : "mpi.network";
   if (!facts.number.empty()) path += fmt::format(".{}", facts.number);
   return path;
 }
@@ -353,10 +351,20 @@ constexpr std::array kKinds{
     KindFacts{Kind::pin, "allocations", 0.54, Owner::runtime, "pin_base", Fit::line_over_size, predict_pinning},
     KindFacts{Kind::ipc_export, "handles", 0.12, Owner::runtime, "ipc_export", Fit::constant, constant_of<&Costs::ipc_export>},
     KindFacts{Kind::ipc_open, "handles", 0.12, Owner::runtime, "ipc_open", Fit::constant, constant_of<&Costs::ipc_open>},
-    KindFacts{Kind::ipc_close, "handles", 0.12, Owner::runtime, "ipc_close", Fit::constant, constant_of<&Costs::ipc_close>}};
+    KindFacts{Kind::ipc_close, "handles", 0.12, Owner::runtime, "ipc_close", Fit::constant, constant_of<&Costs::ipc_close>},
+    KindFacts{Kind::start_program, "launches of programs", 0.06, Owner::runtime, "program_launch", Fit::constant, predict_call},
+    KindFacts{Kind::program, "launches of programs", 0.06, Owner::blocks, "start", Fit::launch, predict_program},
+    KindFacts{Kind::start_graph, "launches of programs", 0.06, Owner::runtime, "graph_launch", Fit::constant, predict_call},
+    KindFacts{Kind::graph, "launches of programs", 0.06, Owner::blocks, "next", Fit::graph, predict_graph},
+    KindFacts{Kind::hop_simple, "hops between blocks", 0.06, Owner::blocks, "simple", Fit::hop_of_blocks, predict_hop},
+    KindFacts{Kind::hop_ll, "hops between blocks", 0.06, Owner::blocks, "ll", Fit::hop_of_blocks, predict_hop},
+    KindFacts{Kind::hop_ll128, "hops between blocks", 0.06, Owner::blocks, "ll128", Fit::hop_of_blocks, predict_hop},
+    KindFacts{Kind::blocks_simple, "messages by blocks", 0.06, Owner::blocks, "rate", Fit::rate_of_blocks, predict_moving},
+    KindFacts{Kind::blocks_ll, "messages by blocks", 0.06, Owner::blocks, "ll_rate", Fit::rate_of_blocks, predict_moving},
+    KindFacts{Kind::blocks_ll128, "messages by blocks", 0.06, Owner::blocks, "ll128_rate", Fit::rate_of_blocks, predict_moving}};
 // clang-format on
 static_assert(std::ranges::is_sorted(kKinds, {}, &KindFacts::kind) &&
-              kKinds.size() == static_cast<std::size_t>(Kind::ipc_close) + 1);
+              kKinds.size() == static_cast<std::size_t>(Kind::blocks_ll128) + 1);
 
 }  // namespace
 

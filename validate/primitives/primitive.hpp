@@ -37,7 +37,17 @@ struct Primitive {
     pin,
     ipc_export,
     ipc_open,
-    ipc_close
+    ipc_close,
+    start_program,  ///< what the CPU does to launch a program of thread blocks
+    program,        ///< a launch of one that moves nothing, to its end
+    start_graph,    ///< as start_program, of a graph of `blocks` of them
+    graph,          ///< as program
+    hop_simple,     ///< from a block's store until the peer's block goes on; by line format
+    hop_ll,
+    hop_ll128,
+    blocks_simple,  ///< a message by `blocks` thread blocks at each end, beside launch and hop; by line format
+    blocks_ll,
+    blocks_ll128
   };
   Kind kind = Kind::copy;
   model::End from{};  ///< of whatever copies(); of a message the memories
@@ -45,7 +55,7 @@ struct Primitive {
   bool same_node = true;  ///< messages
   std::size_t gpu = 0;    ///< of the rank that measured, in the topology's graph; messages leave by its adapter
   std::size_t peer_gpu = 0;
-  double blocks = 0;
+  double blocks = 0;  ///< or programs of a graph
 
   /// Is it a put with a signal?
   [[nodiscard]] bool signals() const { return kind == Kind::signal || kind == Kind::kernel_signal; }
@@ -57,6 +67,8 @@ struct Primitive {
   [[nodiscard]] bool copies() const { return kind <= Kind::queued_kernel_signal; }
   /// Does it go between two ranks, by messages or control messages?
   [[nodiscard]] bool messages() const { return kind >= Kind::message && kind <= Kind::queued_control; }
+  /// Is it a program of thread blocks, or a part of one?
+  [[nodiscard]] bool runs_programs() const { return kind >= Kind::start_program; }
 };
 
 /// What is known of a kind of primitives: one row of a table, and all that a new kind needs beside its closed form.
@@ -75,10 +87,15 @@ struct KindFacts {
     share_of_signals,
     signal_by_size,
     written,
-    rest  ///< last: what is left when all else is known
+    hop_of_blocks,   ///< what a line takes beside its way
+    rate_of_blocks,  ///< told by the fewest blocks
+    launch,          ///< what is left of a launch beside the CPU's part
+    graph,           ///< the same, and what lies between the programs
+    rest             ///< last: what is left when all else is known
   };
-  /// Where the platform keeps the number: with the class of the copy, the network, or what the driver does.
-  enum class Owner { copy, network, runtime };
+  /// Where the platform keeps the number: with the class of the copy, the network, what the driver does, or the thread
+  /// blocks of the GPU type.
+  enum class Owner { copy, network, runtime, blocks };
 
   Primitive::Kind kind = Primitive::Kind::copy;
   std::string_view plural{};  ///< "messages"

@@ -126,6 +126,9 @@ class FlowNetwork {
   /// The bytes of a flow do not arrive, and its listener is not told. Nothing where it has ended.
   virtual void drop(FlowId id) = 0;
 
+  /// How many bytes of a flow that has not ended are left.
+  [[nodiscard]] virtual double left(FlowId id) const = 0;
+
   /// `link` has another rate from now on, which is not more than before; nothing is next to nothing.
   virtual void set_rate(SharedLink& link, Rate rate) = 0;
   /// Flows that cross `link` stop moving, and those that start later do not begin to, until go_on().

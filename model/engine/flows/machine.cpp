@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "model/engine/flows/flow_pool.hpp"
 #include "model/engine/flows/simgrid_versions.hpp"
 #include "platforms/machine/degraded.hpp"
 
@@ -53,6 +54,10 @@ std::optional<Rate> part_of(const std::optional<Rate>& limit, double share) {
   return limit ? std::optional(Rate{limit->bytes_per_second() * share}) : std::nullopt;
 }
 
+std::optional<Rate> least_of(const std::optional<Rate>& one, const std::optional<Rate>& other) {
+  return one && other ? std::min(*one, *other) : one ? one : other;
+}
+
 /// Each link once, for that is how SimGrid counts them, and none that never limits anybody.
 void tidy(std::vector<std::size_t>& slots, const std::vector<std::optional<Rate>>& rates) {
   std::vector<std::size_t> kept;
@@ -84,7 +89,7 @@ std::string simgrid_version() {
 }
 
 Machine::Machine(FlowNetwork& network, const Topology& topology, std::span<const Place> places)
-    : topology_(topology), network_(network), cpus_(places.size()) {
+    : topology_(topology), network_(network), fabric_(topology.platform().fabric), cpus_(places.size()) {
   for (const Place& place : places) topology.require(place);
   lay_out_slots();
 }
@@ -107,6 +112,7 @@ void Machine::lay_out_slots() {
     rates_[i * slots_per_link + dma_read_slot] = value_of(node.links[i].dma_read);
     rates_[i * slots_per_link + dma_write_slot] = value_of(node.links[i].dma_write);
   }
+  limits_each_ = std::ranges::any_of(node.links, [](const Link& link) { return link.each_read || link.each_write; });
   for (std::size_t i = 0; platform.fabric && i < node.nics.size(); ++i) {
     const std::size_t nic = first_nic_ + i * slots_per_nic;
     rates_[nic + out_slot] = rates_[nic + in_slot] = value_of(node.nics[i].link).value_or(platform.fabric->link.value);
@@ -116,10 +122,8 @@ void Machine::lay_out_slots() {
   }
   for (std::size_t i = 0; i < node.links.size(); ++i) {
     for (const bool forward : {true, false}) {
-      const Passing* passing = topology_.ways().passing(forward ? node.links[i].to : node.links[i].from);
-      if (passing == nullptr) continue;
-      rates_[port_of({i, forward}) + peer_read_slot] = value_of(passing->peer_read);
-      rates_[port_of({i, forward}) + peer_write_slot] = value_of(passing->peer_write);
+      rates_[port_of({i, forward}) + peer_read_slot] = topology_.peer_rate({i, forward}, true);
+      rates_[port_of({i, forward}) + peer_write_slot] = topology_.peer_rate({i, forward}, false);
     }
   }
   for (std::size_t i = 0; i < node.memories.size(); ++i) {
@@ -239,9 +243,8 @@ std::optional<Machine::Carried> Machine::carried(std::string_view part) const {
 /// The links of a way, what they let devices have, and what the vertices between its ends let peer traffic have.
 void Machine::add_route(LinkSlots& slots, const Route& route, Reach reach, bool peers, bool to_host) const {
   const bool reads = reach == Reach::device_reads;
-  std::optional<Hop> before;
   for (const Hop& hop : route) {
-    if (peers && before) slots.push_back(port_of(*before) + (reads ? peer_read_slot : peer_write_slot));
+    if (peers) slots.push_back(port_of(hop) + (reads ? peer_read_slot : peer_write_slot));
     const std::size_t link = hop.link * slots_per_link;
     slots.push_back(link + (hop.forward ? forward_slot : backward_slot));
     slots.push_back(link + total_slot);
@@ -251,7 +254,6 @@ void Machine::add_route(LinkSlots& slots, const Route& route, Reach reach, bool 
       slots.push_back(first_host_ + hop.link * slots_per_host + once_slot);
       if (twice) slots.push_back(first_host_ + hop.link * slots_per_host + twice_slot);
     }
-    before = hop;
   }
 }
 
@@ -296,6 +298,7 @@ Machine::CopySlots Machine::make_copy_slots(End from, End to, bool cached) const
     const std::size_t slot = engine_of(*copy.gpu, engine);
     result.slots.push_back(slot);
     if (!pageable && rates_[slot]) result.limit.reset();
+    result.each = topology_.each_rate(topology_.copy_route(from.location, to.location), copy.reach);
   }
   if (const auto& fallback = topology_.platform().fallback; copy.chunks && fallback->both_ways) {
     const Rate back = topology_.copy_cost(to, from).rate.value();
@@ -374,6 +377,23 @@ void Machine::shrink(std::string_view part, double share) {
   }
 }
 
+void Machine::shrink_cable(std::string_view name, double share) {
+  const int nics = topology_.fabric_nics();
+  for (const CableFault& fault : fabric_->cables(name, share, nics)) fabric_->add_fault(fault);
+  for (const auto& [number, link] : between_switches_) {
+    const Rate rate = fabric_link_rate(*fabric_, nics, number);
+    if (rate.bytes_per_second() == link->rate) continue;
+    network_.set_rate(*link, rate);
+    if (rate.bytes_per_second() <= 0) gone_cables_.insert(link);
+  }
+  ++fabric_changes_;
+}
+
+bool Machine::is_stranded(const FlowId& flow) const {
+  if (flow.flow == nullptr || flow.flow->number != flow.number) return false;
+  return std::ranges::any_of(flow.flow->legs, [&](const Flow::Leg& leg) { return gone_cables_.contains(leg.link); });
+}
+
 void Machine::shrink_slot(std::size_t slot, double share) {
   if (!rates_[slot]) return;
   if (share > 0) rates_[slot] = Rate{rates_[slot]->bytes_per_second() * share};
@@ -420,11 +440,11 @@ bool Machine::takes_detours(int from_node, int to_node) const {
 
 /// The minimal way while its links have room for one more adapter, or while no other is emptier.
 FabricWay Machine::emptiest_way(int from_node, int to_node, const Adapters& adapters) const {
-  FabricWay best = topology_.fabric_way(from_node, to_node, adapters);
+  FabricWay best = topology_.fabric_way(*fabric_, from_node, to_node, adapters);
   if (!takes_detours(from_node, to_node)) return best;
   double least = fullest(best);
   if (least * topology_.platform().fabric->link.value.bytes_per_second() <= 1) return best;
-  for (FabricWay& way : topology_.fabric_detours(from_node, to_node, adapters)) {
+  for (FabricWay& way : topology_.fabric_detours(*fabric_, from_node, to_node, adapters)) {
     if (const double full = fullest(way); full < least) {
       least = full;
       best = std::move(way);
@@ -440,7 +460,7 @@ std::vector<FlowRoute> Machine::copy(int node, End from, End to, bool cached) {
     to.location = strand.to;
     const CopySlots& known =
         *remembered(copy_slots_, {from, to, cached}, [&] { return make_copy_slots(from, to, cached); });
-    routes.push_back({.limit = part_of(known.limit, strand.share), .share = strand.share});
+    routes.push_back({.limit = least_of(part_of(known.limit, strand.share), known.each), .share = strand.share});
     append(routes.back(), node, known.slots);
     if (known.both_ways) {
       const auto [first, last] = std::minmax(from.location.index, to.location.index);
@@ -514,12 +534,19 @@ std::vector<FlowRoute> Machine::transfer(Site from, std::span<const Adapters> ad
   for (const Adapters& nics : adapters) {
     for (const Strand& strand : topology_.strands(from.location, to.location)) {
       FlowRoute route = transfer({from.node, strand.from}, nics, {to.node, strand.to});
-      route.limit = part_of(route.limit, strand.share);
+      route.limit = least_of(part_of(route.limit, strand.share), each_of(strand, nics));
       route.share = strand.share / static_cast<double>(adapters.size());
       routes.push_back(std::move(route));
     }
   }
   return routes;
+}
+
+/// What one message gets at most on its way to the adapters and from them, whatever others there are.
+std::optional<Rate> Machine::each_of(const Strand& strand, const Adapters& adapters) const {
+  if (!limits_each_) return std::nullopt;
+  return least_of(topology_.each_rate(topology_.to_nic_route(strand.from, adapters.from), Reach::device_reads),
+                  topology_.each_rate(topology_.from_nic_route(adapters.to, strand.to), Reach::device_writes));
 }
 
 FlowRoute Machine::transfer(Site from, const Adapters& adapters, Site to) {

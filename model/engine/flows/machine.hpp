@@ -74,6 +74,12 @@ class Machine {
   /// A part has a share of its bandwidth from now on, in every node of its kind: as degrade() has it, an adapter of its
   /// port. Of 0 nothing comes through its links: what crosses them is cut.
   void shrink(std::string_view part, double share);
+  /// "leaf3-up2" of the fabric has a share of its rate from now on. Of 0 ways lead round it.
+  void shrink_cable(std::string_view name, double share);
+  /// How often ways through the fabric have changed.
+  [[nodiscard]] int fabric_changes() const { return fabric_changes_; }
+  /// Does a flow that has not ended cross a cable that is gone?
+  [[nodiscard]] bool is_stranded(const FlowId& flow) const;
   [[nodiscard]] bool any_cut() const { return any_cut_; }
   [[nodiscard]] bool is_cut(const FlowRoute& route) const;
   /// Is a way within a node cut?
@@ -99,6 +105,7 @@ class Machine {
   struct CopySlots {
     LinkSlots slots{};
     std::optional<Rate> limit{};
+    std::optional<Rate> each{};  ///< what a part of it on this way gets at most, however small
     /// What the driver's copies between two GPUs get in both directions together.
     std::optional<Rate> both_ways{};
   };
@@ -117,6 +124,7 @@ class Machine {
   [[nodiscard]] const LinkSlots& slots_out(Location from, const std::string& nic);
   [[nodiscard]] const LinkSlots& slots_in(const std::string& nic, Location to);
   [[nodiscard]] FlowRoute transfer(Site from, const Adapters& adapters, Site to);
+  [[nodiscard]] std::optional<Rate> each_of(const Strand& strand, const Adapters& adapters) const;
   void append(FlowRoute& route, int node, const LinkSlots& slots);
   [[nodiscard]] SharedLink& driver_between(int node, std::size_t a, std::size_t b, Rate both_ways);
   void append(FlowRoute& route, const FabricWay& way);
@@ -130,6 +138,10 @@ class Machine {
   std::vector<bool> cut_;  ///< by link of a node
   std::unordered_set<const SharedLink*> cut_links_;
   bool any_cut_ = false;
+  std::optional<Fabric> fabric_;  ///< as far as it has not failed since
+  int fabric_changes_ = 0;
+  std::unordered_set<const SharedLink*> gone_cables_;
+  bool limits_each_ = false;                ///< some link limits a single transfer
   std::vector<std::optional<Rate>> rates_;  ///< by slot; nothing: never the limit, so that no flow needs the link
   // Where in a node's links the slots of its parts begin.
   std::size_t first_nic_ = 0;

@@ -27,6 +27,7 @@ class MaxMinFlows final : public FlowNetwork {
 
   FlowId start(const FlowRoute& route, Bytes size, FlowListener& listener) override;
   void drop(FlowId id) override;
+  [[nodiscard]] double left(FlowId id) const override;
   void set_rate(SharedLink& link, Rate rate) override;
   void rest(SharedLink& link) override;
   void go_on(SharedLink& link) override;

@@ -100,6 +100,8 @@ void SimGridFlows::drop(FlowId id) {
   carrier_->put_down(*flow.transfer);
 }
 
+double SimGridFlows::left(FlowId id) const { return id.flow->waits ? id.flow->bytes : id.flow->transfer->left(); }
+
 void SimGridFlows::tell_simgrid() {
   while (told_ < news_.size()) {
     ++told_;

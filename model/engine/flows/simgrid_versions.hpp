@@ -130,6 +130,7 @@ class Transfer {
     if (limited) set_bandwidth(link, rate);
   }
   void cancel() { comm_->cancel(); }
+  [[nodiscard]] double left() const { return comm_->get_remaining() / kUnitsPerByte; }
 
  private:
   s4u::CommPtr comm_;
@@ -190,6 +191,7 @@ class Transfer {
     put_->cancel();
     get_->cancel();
   }
+  [[nodiscard]] double left() const { return put_->get_remaining(); }
   /// By the actor: until the flow has ended, and SimGrid has forgotten it.
   void await() {
     semaphore_->acquire();

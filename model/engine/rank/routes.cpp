@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace twinlink::model {
 namespace {
@@ -32,6 +33,7 @@ const std::vector<FlowRoute>& Routes::of(Operation& operation) {
   if (world_.observer) operation.report.route = world_.topology.describe(from.location, nics(), target);
   const std::tuple key{operation.peer, from.location, target, ways_.costs(operation.peer).is_striped(operation.size),
                        operation.turn};
+  if (std::exchange(fabric_changes_, world_.machine.fabric_changes()) != fabric_changes_) transfers_.clear();
   std::vector<FlowRoute>& routes = transfers_[key];
   if (routes.empty() || world_.machine.takes_detours(from.node, world_.place(operation.peer).node)) {
     routes = world_.machine.transfer(from, nics(), {world_.place(operation.peer).node, target});

@@ -40,6 +40,7 @@ class Routes {
   /// Through adapters: by peer, both ends, whether there are several, and which.
   boost::container::flat_map<std::tuple<RankId, Location, Location, bool, AdapterTurn>, std::vector<FlowRoute>>
       transfers_;
+  int fabric_changes_ = 0;          ///< that transfers_ knows of
   std::vector<FlowRoute> by_cpus_;  ///< of the message asked for last
 };
 

@@ -8,6 +8,7 @@
 
 #include "model/engine/rank/copies.hpp"
 #include "model/engine/rank/sim_rank.hpp"
+#include "platforms/machine/cpu_speed.hpp"
 
 namespace twinlink::model {
 
@@ -71,14 +72,27 @@ Op SimRank::launch(const gpu::Work& work, Stream stream) {
     operation->others.push_back(part);
   }
   for (const gpu::Link& link : work.links) {
-    parts.links.push_back(program_link(link, costs->rate.value));
+    parts.links.push_back(program_link(link, costs->rate_of(work.program.format)));
     operation->others.push_back(parts.links.back().mine);
     if (parts.links.back().theirs.allocation) operation->others.push_back(parts.links.back().theirs);
   }
   operation->report.verb = "launch";
   operation->report.size = Bytes{work.program.bytes};
   operation->program = std::make_shared<SimProgram>(world_, agenda_, work.program, std::move(parts), *costs);
-  return run_copy(operation);
+  take_copy_cost(world_, *operation);
+  take_launch_cost(*operation, *costs, work.times > 1);
+  get_under_way(operation, operation->report.latency);
+  return operation->op;
+}
+
+/// What the platform says of launches takes the place of what a kernel's copy costs, without the way, for there is
+/// none.
+void SimRank::take_launch_cost(Operation& launch, const BlockCosts& costs, bool as_graph) const {
+  const RuntimeCosts& runtime = world_.platform().runtime;
+  const auto& call = as_graph && runtime.graph_launch ? runtime.graph_launch : runtime.program_launch;
+  if (call) launch.report.overhead = on_cpu(call->value, world_.costs(id_).speed);
+  const auto& start = as_graph && costs.graph_start ? costs.graph_start : costs.start;
+  if (start) launch.report.latency = start->value;
 }
 
 namespace {

@@ -101,6 +101,7 @@ class SimRank final : public MeasuredRank {
   OperationPtr make_kernel(Stream stream);
   [[nodiscard]] Part program_memory(const View& view, bool opened) const;
   [[nodiscard]] SimProgram::Link program_link(const gpu::Link& link, Rate rate);
+  void take_launch_cost(Operation& launch, const BlockCosts& costs, bool as_graph) const;
   Op compute_on_host(Seconds duration);
 
   void require_sendable(const Part& part, RankId peer) const;

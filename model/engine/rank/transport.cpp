@@ -128,10 +128,22 @@ void Transport::fail_what_is_cut() {
   };
   for (const auto& [peer, queue] : wires_) add(queue);
   for (const auto& [index, queue] : streams_) add(queue);
-  std::erase_if(flowing, [&](const OperationPtr& operation) {
-    return operation->state != Operation::State::flowing || !routes_.are_cut(*operation);
-  });
-  for (const OperationPtr& operation : flowing) fail(operation);
+  std::erase_if(flowing, [&](const OperationPtr& operation) { return operation->state != Operation::State::flowing; });
+  for (const OperationPtr& operation : flowing) routes_.are_cut(*operation) ? fail(operation) : go_round(operation);
+}
+
+/// Adapters send again what the cable has not let through, by the way that is taken from now on.
+void Transport::go_round(const OperationPtr& operation) {
+  if (operation->stage >= operation->stages.size()) return;
+  Stage& stage = operation->stages[operation->stage];
+  for (std::size_t i = 0; i < stage.flows.size(); ++i) {
+    FlowId& flow = stage.flows[i];
+    if (!world_.machine.is_stranded(flow)) continue;
+    const auto left = static_cast<std::uint64_t>(std::llround(world_.loop.network().left(flow)));
+    world_.loop.network().drop(flow);
+    flow = world_.loop.network().start(routes_.of(*operation)[i], std::max(Bytes{left}, 1_B), *operation);
+    if (world_.observer) operation->report.flows.push_back(flow.number);
+  }
 }
 
 /// The next one has its turn.

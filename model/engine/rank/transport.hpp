@@ -35,7 +35,8 @@ class Transport {
   /// The latency of an operation begins, which ends at `until`. A copy has its place in its stream from now on, a
   /// message in its wire once it is ready.
   void start(const OperationPtr& operation, Seconds until);
-  /// Operations whose bytes flow over what has just been cut fail.
+  /// Operations whose bytes flow over what has just been cut fail; what is left of messages that cross a cable of the
+  /// fabric goes round it.
   void fail_what_is_cut();
   /// Nothing that was started is under way any more.
   [[nodiscard]] bool is_idle() const { return unfinished_ == 0; }
@@ -50,6 +51,7 @@ class Transport {
   void start_stage(const OperationPtr& operation);
   void arrive(const OperationPtr& operation);
   void fail(const OperationPtr& operation);
+  void go_round(const OperationPtr& operation);
   void end(const OperationPtr& operation, Status status);
   void leave_queue(const OperationPtr& operation);
   void end_copying(const Stage& stage);

@@ -190,7 +190,8 @@ std::string describe(const CLI::App& app, const CLI::ParseError& error) {
       return fmt::format("there is no option '{}'{}", word, meant);
     }
   }
-  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !commands.empty()) return "a command is required";
+  const bool wants_command = std::string_view(error.what()).starts_with("A subcommand is required");
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && wants_command) return "a command is required";
   return error.what();
 }
 

@@ -34,7 +34,7 @@ std::optional<RankId> other_of(RankId me, RankId leader, RankId follower) {
 }
 
 /// What each GPU measures by itself, in parts of which progress is told.
-constexpr std::array kLocalParts{probe_local, probe_blocks, probe_load, probe_written};
+constexpr std::array kLocalParts{probe_local, probe_blocks, probe_load, probe_written, probe_launches};
 
 /// Ranks with a GPU of their own.
 std::vector<RankId> leaders_of(const Rank& rank) {
@@ -50,6 +50,7 @@ void probe_messages_with(Prober& prober, RankId peer, bool leading) {
   probe_messages(prober, peer, leading);
   probe_windows(prober, peer, leading);
   probe_signals(prober, peer, leading);
+  probe_programs(prober, peer, leading);
 }
 
 /// All primitives once, one part after the other, so that nobody else's traffic is measured. All ranks call it; what

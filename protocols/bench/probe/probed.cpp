@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "protocols/gpu/work.hpp"
+
 namespace twinlink::bench {
 namespace {
 
@@ -84,6 +86,13 @@ std::string to_string(const Probed& probed) {
     case control:
       return probed.how == How::queued_both_ways ? fmt::format("queued bare control message {} both-ways", where)
                                                  : fmt::format("control message {}", where);
+    case program:
+      return fmt::format("{}{}", prefix(probed.how),
+                         probed.programs == 1 ? "program" : fmt::format("graph of {} programs", probed.programs));
+    case hop:
+      return fmt::format("hop {} {}", gpu::to_string(probed.format), probed.direct ? "direct" : "by-host");
+    case blocks:
+      return fmt::format("{} by {} blocks", gpu::to_string(probed.format), probed.blocks);
     case finish:
       return "finish ended copy";
     case look:
@@ -112,6 +121,8 @@ constexpr std::array kOfHost{Memory::pinned, Memory::pageable, Memory::shared_pi
 constexpr std::array kMemories{Memory::device, Memory::pinned, Memory::pageable, Memory::shared_pinned};
 constexpr std::uint64_t kMostGpus = 1024;
 constexpr std::uint64_t kLargestBlock = 1U << 20U;
+constexpr std::uint64_t kMostPrograms = 1024;
+constexpr std::uint64_t kMostBlocks = 64;
 
 /// Every value that has a name, once.
 class AllProbed {
@@ -138,6 +149,7 @@ class AllProbed {
     for (const Engine engine : {Engine::dma, Engine::kernel, Engine::resident}) {
       for (const How how : {How::alone, How::queued}) add({.what = put_and_signal, .how = how, .engine = engine});
     }
+    add_programs();
     for (const bool same_node : {true, false}) add_messages(same_node);
     for (const Memory memory : kMemories) {
       for (const Probed::What what : {allocate, release}) add({.what = what, .from = memory});
@@ -183,6 +195,20 @@ class AllProbed {
             add({.what = block, .engine = engine, .from = from, .to = to, .block_bytes = bytes});
           }
         }
+      }
+    }
+  }
+
+  void add_programs() {
+    for (const How how : {How::alone, How::start}) {
+      for (std::uint64_t programs = 1; programs <= kMostPrograms; programs *= 2) {
+        add({.what = program, .how = how, .programs = programs});
+      }
+    }
+    for (const gpu::LineFormat format : {gpu::LineFormat::simple, gpu::LineFormat::ll, gpu::LineFormat::ll128}) {
+      for (const bool direct : {true, false}) add({.what = hop, .direct = direct, .format = format});
+      for (std::uint64_t many = 1; many <= kMostBlocks; many *= 2) {
+        add({.what = blocks, .format = format, .blocks = many});
       }
     }
   }

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "protocols/core/rank.hpp"
+#include "protocols/gpu/program.hpp"
 
 namespace twinlink::bench {
 
@@ -19,6 +20,9 @@ struct Probed {
     message,
     receive,   ///< the call that awaits a message
     control,   ///< a control message
+    program,   ///< a launch of thread blocks that move nothing; `programs` of them as one graph
+    hop,       ///< from a block's store until the peer's block goes on
+    blocks,    ///< a message through FIFOs by so many `blocks` at each end
     finish,    ///< the call that learns of a copy's end long past
     look,      ///< a failed poll of a copy
     allocate,  ///< `from` is the memory, also of release
@@ -43,7 +47,8 @@ struct Probed {
   How how = How::alone;
   Engine engine = Engine::dma;
   Peer peer = Peer::none;
-  bool direct = true;            ///< of the copy engine between GPUs: with peer access
+  /// Of the copy engine between GPUs: with peer access. Of hops: in the receiver's device memory, not in host memory.
+  bool direct = true;
   Memory from = Memory::device;  ///< of copies; of messages the memory of both ends
   Memory to = Memory::device;
   bool far = false;          ///< host memory of the NUMA domain that is farthest from the GPU
@@ -51,6 +56,9 @@ struct Probed {
   std::uint64_t block_bytes = 0;
   std::uint64_t gpus = 1;  ///< so many copy at once
   bool same_node = true;   ///< of messages
+  gpu::LineFormat format = gpu::LineFormat::simple;
+  std::uint64_t programs = 1;
+  std::uint64_t blocks = 1;
 
   bool operator==(const Probed&) const = default;
 };

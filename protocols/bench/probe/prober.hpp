@@ -153,6 +153,10 @@ void probe_peer_copies(Prober& prober, RankId peer, bool leading);
 void probe_signals(Prober& prober, RankId peer, bool leading);
 /// Messages between host buffers and control messages, there and back. Both ranks call it.
 void probe_messages(Prober& prober, RankId peer, bool leading);
+/// Programs of thread blocks of one rank that move nothing: launches of one, and of graphs.
+void probe_launches(Prober& prober);
+/// Programs of two ranks of a node: hops of each line format, and what blocks move. Both ranks call it.
+void probe_programs(Prober& prober, RankId peer, bool leading);
 /// Many messages at once, one way and both ways: what lies between two, and what CPUs do to start, await and take in
 /// one. Both ranks call it.
 void probe_windows(Prober& prober, RankId peer, bool leading);

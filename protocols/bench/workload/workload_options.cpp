@@ -127,8 +127,9 @@ constexpr const char* kColumns =
 std::string to_csv(const WorkloadSeries& series) {
   std::string text = fmt::format("{}\n", kColumns);
   for (const WorkloadPoint& p : series.points) {
-    text += fmt::format("{},{},{},{:.6g},{:.6g},{},{:.6g},{:.6g},{:.6g}\n", p.size.count(), p.algorithm, p.steps,
-                        p.time_us.median, p.fastest_us, p.slowest_rank, p.predicted_us, p.algorithm_MBps, p.bus_MBps);
+    const std::string predicted = p.predicted_us > 0 ? fmt::format("{:.6g}", p.predicted_us) : "";
+    text += fmt::format("{},{},{},{:.6g},{:.6g},{},{},{:.6g},{:.6g}\n", p.size.count(), p.algorithm, p.steps,
+                        p.time_us.median, p.fastest_us, p.slowest_rank, predicted, p.algorithm_MBps, p.bus_MBps);
   }
   return text;
 }

@@ -56,6 +56,7 @@ class CudaRuntime final : public DeviceRuntime {
   Event launch(DeviceProgram program, Stream stream) override;
   [[nodiscard]] Answer runs_libraries() const override { return Answer::granted(); }
   Event enqueue(Stream stream, int times, std::string_view key, const Enqueue& calls) override;
+  void free_graphs() override;
   void give_up_programs(Stream stream) override;
   bool ended(Event event) override;
   void forget(Event event) override;
@@ -103,7 +104,6 @@ class CudaRuntime final : public DeviceRuntime {
   Event launch_graph(const DeviceProgram& program, Stream stream);
   ProgramGraph make_graph(const DeviceProgram& program, cudaStream_t queue, std::size_t index);
   static void end_capture(ProgramGraph& graph, cudaStream_t queue);
-  void free_graphs();
 
   /// CUDA's queue for the stream, behind what the resident kernel has still to do for it.
   cudaStream_t queue_of(Stream stream);

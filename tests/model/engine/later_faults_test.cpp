@@ -59,6 +59,29 @@ TEST(LaterFaults, AnAdapterThatIsSlowIsSlowAtItsPort) {
   expect_near(ends.at(1).second, kOverhead + kMessage / Rate{kWire.bytes_per_second() / 8});
 }
 
+/// Two nodes of a leaf send to two of another one, over two cables. One goes when half of all has passed: what is left
+/// of both messages shares the other one, whoever chose the cables.
+class Cables : public ::testing::TestWithParam<FabricRouting> {};
+
+TEST_P(Cables, WhatIsLeftOfMessagesGoesRoundOneThatFails) {
+  const std::vector<Place> places{{0, 0, {}}, {1, 0, {}}, {2, 0, {}}, {3, 0, {}}};
+  Platform platform = with({.at = kOverhead + kHalfMessage / kWire, .part = "fabric/leaf0-up1"});
+  platform.fabric = Fabric{.link = {.value = kWire}, .shape = FabricShape::fat_tree, .routing = GetParam()};
+  platform.fabric->size = {2, 2};
+  simulate(platform, places, [&](Rank& rank) {
+    const bool sends = rank.id().value < 2;
+    const RankId peer{(rank.id().value + 2) % 4};
+    const Buffer buffer = rank.allocate(Memory::pinned, kMessage);
+    const Op op = sends ? rank.send(peer, tags::kData, View(buffer)) : rank.receive(peer, tags::kData, View(buffer));
+    EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
+    expect_near(rank.now(), kOverhead + kHalfMessage / kWire + kMessage / kWire);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(LaterFaults, Cables,
+                         ::testing::Values(FabricRouting::adaptive, FabricRouting::by_target,
+                                           FabricRouting::by_source));
+
 TEST(LaterFaults, BothEndsOfAMessageLearnThatItsLinkHasBroken) {
   const LaterFault fault{.at = kOverhead + kHalfMessage / kWire, .part = "nic"};
   const auto ends = one_message(with(fault), kMessage);

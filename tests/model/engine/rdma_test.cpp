@@ -71,6 +71,46 @@ TEST(ClosedFormV3, FarFromTheAdapterAtOneEnd) {
   expect_near(timed.warm, kOverhead + kRdmaExtra * 2 + kSocketHop * 2 + 1_MiB / kFarRead);
 }
 
+std::optional<Sourced<Rate>> gigabytes(double rate) {
+  return Sourced<Rate>{Rate{rate * 1e9}, {Quality::assumed, "a round number"}};
+}
+
+/// What sockets forward to each other, beside what either forwards itself.
+TEST(ClosedFormV3, FarFromTheAdapterALinkMayLetItReadLessThanWhatItLeadsTo) {
+  Platform platform = sample_platform_with_rdma();
+  platform.node.links.front().peer_read = gigabytes(0.1);
+  expect_near(v3({kFar, kOtherNear}, 1_MiB, direct(), platform).warm,
+              kOverhead + kRdmaExtra * 2 + kSocketHop * 2 + 1_MiB / Rate{0.1e9});
+}
+
+TEST(ClosedFormV3, FarFromTheAdapterALinkMayLetItWriteLessThanWhatItLeadsTo) {
+  Platform platform = sample_platform_with_rdma();
+  platform.node.links.front().peer_write = gigabytes(0.1);
+  expect_near(v3({kNear, kOtherFar}, 1_MiB, direct(), platform).warm,
+              kOverhead + kRdmaExtra * 2 + kSocketHop + 1_MiB / Rate{0.1e9});
+}
+
+TEST(ClosedFormV3, WhatALinkLetsPeersReadLimitsNoWriting) {
+  Platform platform = sample_platform_with_rdma();
+  platform.node.links.front().peer_read = gigabytes(0.1);
+  expect_near(v3({kNear, kOtherFar}, 1_MiB, direct(), platform).warm,
+              kOverhead + kRdmaExtra * 2 + kSocketHop + 1_MiB / kFarWrite);
+}
+
+TEST(ClosedFormV3, OneMessageReadsNoMoreAcrossALinkThanOneMay) {
+  Platform platform = sample_platform_with_rdma();
+  platform.node.links.back().each_read = gigabytes(0.5);
+  expect_near(v3({kNear, kOtherNear}, 1_MiB, direct(), platform).warm,
+              kOverhead + kRdmaExtra * 2 + 1_MiB / Rate{0.5e9});
+}
+
+TEST(ClosedFormV3, OneMessageWritesNoMoreAcrossALinkThanOneMay) {
+  Platform platform = sample_platform_with_rdma();
+  platform.node.links.back().each_write = gigabytes(0.4);
+  expect_near(v3({kNear, kOtherNear}, 1_MiB, direct(), platform).warm,
+              kOverhead + kRdmaExtra * 2 + 1_MiB / Rate{0.4e9});
+}
+
 /// Three direct messages of 1 MiB at once, whose buffers are registered already.
 Seconds window_of_three(int depth) {
   Seconds took{};

@@ -76,20 +76,25 @@ void begin_together(MeasuredRank& rank) {
   finish(rank, rank.compute(kStart - rank.now(), kOnHost), kLong);
 }
 
-/// From the common start until the last rank is through. The connections are there.
-Seconds time_of(const std::vector<Place>& places, const Settings& settings, Collective what, Bytes size) {
+/// From the common start until the last rank is through, of a run, or of several as one graph. The connections are
+/// there.
+Seconds time_on(const Platform& platform, const std::vector<Place>& places, const Settings& settings, Collective what,
+                Bytes size, int times = 1) {
   Seconds last{};
-  simulate(machine(), places, [&](MeasuredRank& rank) {
+  simulate(platform, places, [&](MeasuredRank& rank) {
     const Buffer data = rank.allocate(Memory::device, size);
     rank.fill(View(data), summable(1));
     const auto all = find_protocol("nccl").join(rank, settings);
     EXPECT_TRUE(all->run(what, View(data)).ok());
     begin_together(rank);
     const Seconds start = rank.now();
-    EXPECT_TRUE(all->run(what, View(data)).ok());
+    EXPECT_TRUE(all->run(what, View(data), times).ok());
     last = std::max(last, rank.now() - start);
   });
   return last;
+}
+Seconds time_of(const std::vector<Place>& places, const Settings& settings, Collective what, Bytes size) {
+  return time_on(machine(), places, settings, what, size);
 }
 
 /// The same of a message, until the receiver has it.
@@ -124,6 +129,61 @@ TEST_P(RingOfLines, AnAllReduceInLl128IsItsHopsAndALine) { expect_hops("ll128", 
 
 INSTANTIATE_TEST_SUITE_P(Of, RingOfLines, ::testing::Values(2, 3, 4),
                          [](const auto& tested) { return std::to_string(tested.param) + "_ranks"; });
+
+// What the platform says of launches takes the place of what a kernel's copy costs.
+constexpr Seconds kCall = 5.0_us;
+constexpr Seconds kStart = 6.0_us;
+constexpr Seconds kGraphCall = 7.0_us;
+constexpr Seconds kGraphStart = 8.0_us;
+constexpr Seconds kNext = 1.5_us;
+constexpr Seconds kEnd = 0.75_us;
+
+Platform machine_with_launches() {
+  Platform platform = machine();
+  BlockCosts& blocks = *platform.gpu_types.front().blocks;
+  blocks.start = made_up(kStart);
+  blocks.graph_start = made_up(kGraphStart);
+  blocks.next = made_up(kNext);
+  platform.runtime.program_launch = made_up(kCall);
+  platform.runtime.graph_launch = made_up(kGraphCall);
+  platform.runtime.completion = made_up(kEnd);
+  return platform;
+}
+/// Two elements for each of two ranks.
+constexpr Bytes kElements = 32_B;
+constexpr Seconds kTwoHops = kHopLl * 2 + 32_B / kBlockRate;
+
+TEST(ProgramForms, ALaunchIsItsCallItsStartAndItsEnd) {
+  expect_near(time_on(machine_with_launches(), peers(2), settings_of("ll", 1), Collective::all_reduce, kElements),
+              kCall + kStart + kTwoHops + kEnd);
+}
+
+TEST(ProgramForms, AGraphIsLaunchedOnceAndItsProgramsFollowEachOther) {
+  constexpr int kTimes = 5;
+  expect_near(
+      time_on(machine_with_launches(), peers(2), settings_of("ll", 1), Collective::all_reduce, kElements, kTimes),
+      kGraphCall + kGraphStart + kTwoHops * kTimes + kNext * (kTimes - 1) + kEnd);
+}
+
+/// What the CPU does takes longer on a slower one; what the GPU does takes as long.
+TEST(ProgramForms, ASlowerProcessorLaunchesMoreSlowly) {
+  Platform platform = machine_with_launches();
+  for (HostMemory& memory : platform.node.memories) memory.speed = made_up(Ratio{0.5});
+  expect_near(time_on(platform, peers(2), settings_of("ll", 1), Collective::all_reduce, kElements),
+              kCall * 2 + kStart + kTwoHops + kEnd * 2);
+}
+
+/// Lines may be stored at a rate of their own.
+TEST(ProgramForms, LinesHaveTheirOwnRate) {
+  Platform platform = machine();
+  platform.gpu_types.front().blocks->ll_rate = made_up(Rate{kBlockRate.bytes_per_second() / 2});
+  platform.gpu_types.front().blocks->ll128_rate = made_up(Rate{kBlockRate.bytes_per_second() / 4});
+  const auto beside_hops = [&](const std::string& format, Seconds hop) {
+    return time_on(platform, peers(2), settings_of(format, 1), Collective::all_reduce, kElements) - kOverhead - hop * 2;
+  };
+  expect_near(beside_hops("ll", kHopLl), 32_B / kBlockRate * 2);
+  expect_near(beside_hops("ll128", kHopLl128), 128_B / kBlockRate * 4);
+}
 
 /// A slot is seen whole: each step stores it, and then comes the hop.
 TEST(ProgramForms, AnAllReduceInSimpleStoresASlotAndTellsItInEachStep) {

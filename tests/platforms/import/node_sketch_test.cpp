@@ -382,6 +382,19 @@ TEST(NodePlatform, NoCostOfABaseIsAMeasurementOfThisNode) {
   EXPECT_EQ(borrowed, 8 + 2 + 2) << "and a cache for each memory";
 }
 
+/// What they do is probed and calibrated, and a calibration replaces what is there.
+TEST(NodePlatform, GpusThatNcclRunsOnHaveBlocksOfThreads) {
+  const Platform guessed = read_back(sketch(sample_node(), "title"));
+  ASSERT_GE(guessed.gpu_types[0].capability_major, 7);
+  EXPECT_THAT(guessed.gpu_types[0].blocks.value().simple.source.text, HasSubstr("a guess"));
+
+  Platform base = testing::sample_platform();
+  base.gpu_types[0].blocks = BlockCosts{.rate = {7.0_GBps, {Quality::measured, "elsewhere"}}};
+  const BlockCosts blocks = read_back(sketch(sample_node(), "title", &base)).gpu_types[0].blocks.value();
+  EXPECT_EQ(blocks.rate.value, 7.0_GBps);
+  EXPECT_EQ(blocks.rate.source.text, "as on sample (measured: elsewhere)");
+}
+
 TEST(NodePlatform, CopiesThatABaseLacksAreGuessed) {
   Platform base = testing::sample_platform();
   base.copies.erase(CopyKind::pinned_to_device);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -303,6 +304,58 @@ TEST(FabricPorts, ASwitchOfTheSecondLevelTakesAllItsCablesAlong) {
   EXPECT_NEAR(fullest(fabric, 16, 4, shift_of_nodes(8, 16)), 4.0 / 3, 1e-9);
 }
 
+/// Of n switches of the highest level n-1 are left, and so is (n-1)/n of what all adapters sent across.
+TEST(FabricPorts, ADeadSpineLeavesTheOthers) {
+  int trees_tried = 0;
+  for (const Tree& tree : trees()) {
+    const Fabric whole = tree.fabric(FabricRouting::adaptive);
+    const TreePorts ports = whole.ports(tree.nics);
+    const bool leaves_leave = tree.nodes() / 2 >= tree.size[0] && tree.nodes() % 2 == 0;
+    const bool pods_leave = ports.pod_up > 0 && tree.nodes() / 2 >= tree.size[0] * tree.size[1];
+    if (ports.up < 2 || !leaves_leave || (ports.pod_up > 0 && !pods_leave)) continue;
+    const int spines = ports.pod_up > 0 ? ports.up * ports.pod_up : ports.up;
+    for (const int number : {0, spines - 1}) {
+      ++trees_tried;
+      Fabric fabric = whole;
+      const std::string name = fmt::format("{}{}", ports.pod_up > 0 ? "core" : "spine", number);
+      for (const CableFault& cable : fabric.cables(name, 0, tree.nics)) fabric.add_fault(cable);
+      EXPECT_EQ(fabric.cut_off(tree.nics), "") << tree.name();
+      const Permutation half = shift_of_nodes(tree.nodes() / 2, tree.nodes());
+      EXPECT_NEAR(fullest(fabric, tree.nodes(), tree.nics, half), spines / (spines - 1.0), 1e-9)
+          << tree.name() << " " << name;
+      for (const FabricRouting routing : {FabricRouting::by_target, FabricRouting::by_source, FabricRouting::by_hash}) {
+        fabric.routing = routing;
+        for (int from = 0; from < tree.nodes(); ++from) {
+          for (const FabricWay::Hop& hop : fabric_way(fabric, {from, 0, tree.nics}, half({from, 0, tree.nics})).hops) {
+            ASSERT_GT(hop.rate.bytes_per_second(), 0) << tree.name() << " " << fabric_link_name(hop.link);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(trees_tried, 60);
+}
+
+TEST(FabricPorts, ALeafHasThePortsOfItsNodes) {
+  const auto ports = [](const Fabric& fabric, const std::string& name, int nodes) {
+    std::vector<std::string> all;
+    const std::optional<std::vector<FabricPort>> found = fabric.ports_at(name, nodes, 4);
+    for (const FabricPort& port : found.value()) {
+      all.push_back(fmt::format("{}/{}", port.node, port.nic));
+    }
+    return all;
+  };
+  const Fabric rails = Tree{FabricShape::rails, {2, 2}, 4, {}}.fabric(FabricRouting::adaptive);
+  EXPECT_THAT(ports(rails, "leaf5", 4), ::testing::ElementsAre("2/1", "3/1"));
+  EXPECT_THAT(ports(rails, "leaf5", 3), ::testing::ElementsAre("2/1")) << "the last place is empty";
+  const Fabric tree = Tree{FabricShape::fat_tree, {2, 2}, 4, {}}.fabric(FabricRouting::adaptive);
+  EXPECT_EQ(ports(tree, "leaf1", 4).size(), 8U);
+  EXPECT_EQ(tree.ports_at("leaf1-up0", 4, 4), std::nullopt);
+  const Fabric only{.link = {.value = kAdapter}, .shape = FabricShape::rail_only};
+  EXPECT_THAT(ports(only, "leaf3", 2), ::testing::ElementsAre("0/3", "1/3"));
+  EXPECT_EQ(ports(Fabric{.link = {.value = kAdapter}}, "switch", 2).size(), 8U);
+}
+
 TEST(FabricPorts, ADragonflyGoesOverAThirdGroup) {
   Fabric fabric{.link = {.value = kAdapter}, .shape = FabricShape::dragonfly};
   fabric.size = {5, 4, 2, 4};
@@ -348,8 +401,8 @@ TEST(FabricPorts, CablesThatAreNotThereAreRefused) {
   const Fabric tree = Tree{FabricShape::fat_tree, {4, 2}, 1, {}}.fabric(FabricRouting::adaptive);
   EXPECT_EQ(problem(tree, "leaf2-up0"), "there is no leaf 2; there are 0 to 1");
   EXPECT_EQ(problem(tree, "leaf1-up4"), "there is no link up of a leaf 4; there are 0 to 3");
-  for (const char* name : {"leaf1", "leaf-up", "leaf1-up", "leaf1up2", "router0-router1", "", "leaf1-up99999999999",
-                           "-", "pod-switch0-up0"}) {
+  for (const char* name : {"leaf", "leaf2", "core0", "leaf-up", "leaf1-up", "leaf1up2", "router0-router1", "",
+                           "leaf1-up99999999999", "-", "pod-switch0-up0"}) {
     EXPECT_NE(problem(tree, name), "") << name;
   }
   Fabric dragonfly{.link = {.value = kAdapter}, .shape = FabricShape::dragonfly};

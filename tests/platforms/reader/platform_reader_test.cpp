@@ -283,14 +283,19 @@ TEST(Override, SplitsTheBandwidthOfALink) {
 }
 
 TEST(Override, SeveralLinksInParallelHaveAllTheirRatesSoManyTimes) {
-  const Link link = read_good({"nodes.links.nic0.count=3", "nodes.links.nic0.total=6 GB/s",
-                               "nodes.links.nic0.dma_read=1 GB/s", "nodes.links.nic0.dma_write=2 GB/s"})
-                        .node.links[1];
+  const Link link =
+      read_good({"nodes.links.nic0.count=3", "nodes.links.nic0.total=6 GB/s", "nodes.links.nic0.dma_read=1 GB/s",
+                 "nodes.links.nic0.dma_write=2 GB/s", "nodes.links.nic0.peer_read=500 MB/s",
+                 "nodes.links.nic0.peer_write=700 MB/s", "nodes.links.nic0.each_read=2 GB/s"})
+          .node.links[1];
   EXPECT_EQ(link.forward.value, Rate{12e9});
   EXPECT_EQ(link.backward.value, Rate{12e9});
   EXPECT_EQ(present(link.total).value, Rate{18e9});
   EXPECT_EQ(present(link.dma_read).value, Rate{3e9});
   EXPECT_EQ(present(link.dma_write).value, Rate{6e9});
+  EXPECT_EQ(present(link.peer_read).value, Rate{1.5e9});
+  EXPECT_EQ(present(link.peer_write).value, Rate{2.1e9});
+  EXPECT_EQ(present(link.each_read).value, Rate{2e9}) << "which one transfer gets";
 }
 
 TEST(Override, AddsANumberThatThePlatformLeavesOut) {

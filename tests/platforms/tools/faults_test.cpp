@@ -251,6 +251,66 @@ TEST(Faults, OneNodesAdapterMayDie) {
   EXPECT_EQ(topology.part_of(last - 1).nics, 2U) << "of the same kind";
 }
 
+TEST(Faults, NodesThatFollowEachOtherMayHaveAFaultTogether) {
+  const Platform platform = sick("selene", {.failed = {"fabric/leaf9"}});
+  const Topology topology(platform);
+  ASSERT_EQ(platform.kinds.size(), 1U) << "of the twenty nodes of the second place";
+  EXPECT_EQ(topology.nodes(), 560);
+  for (const int node : {20, 39}) EXPECT_EQ(topology.part_of(node).nics, 7U) << node;
+  for (const int node : {19, 40}) EXPECT_EQ(topology.part_of(node).nics, 8U) << node;
+  EXPECT_THAT(refusal("selene", {.failed = {"2-5/gpu0", "4/gpu1"}}), HasSubstr("another fault is of nodes 2 to 5"));
+  EXPECT_EQ(Topology(sick("selene", {.failed = {"2-5/gpu0", "2-5/gpu1"}})).places().size(), 560 * 8 - 8U);
+}
+
+/// A node's other adapters stay at the leaves where they are plugged in.
+TEST(Faults, ARailsLeafTakesItsAdaptersAlong) {
+  const std::vector<std::string> small{"nodes.count=4"};
+  const Platform well = sick("selene", {}, small);
+  ASSERT_EQ(well.fabric->shape, FabricShape::rails);
+  ASSERT_EQ(well.node.nics.size(), 8U);
+  const Platform platform = sick("selene", {.failed = {"fabric/leaf0"}}, small);
+  const Topology topology(platform);
+  EXPECT_EQ(topology.part_of(3).nics, 7U);
+  EXPECT_EQ(topology.fabric_nics(), 8);
+  const std::string& second = well.node.nics[1].name;
+  const Platform odd = sick("selene", {.failed = {"1/" + well.node.nics[0].name}}, small);
+  const Topology one(odd);
+  const Topology whole(well);
+  const FabricWay now = one.fabric_way(1, 0, {"node1-" + second, second});
+  EXPECT_EQ(now.switches, whole.fabric_way(1, 0, {second, second}).switches) << "one leaf";
+  EXPECT_EQ(now.switches, 1);
+}
+
+TEST(Faults, AFabricThatIsCutIsAFailedCheckThatNamesIt) {
+  const auto failure = [](const std::string& name, const Faults& faults) -> std::string {
+    try {
+      static_cast<void>(sick(name, faults));
+    } catch (const UsageError& error) {
+      return "bad usage: " + std::string(error.what());
+    } catch (const Error& error) {
+      return error.exit_code() == ExitCode::failed ? error.what() : "another exit code";
+    }
+    return "";
+  };
+  EXPECT_EQ(failure("keeneland-kids", {.failed = {"fabric/switch"}}),
+            "--fail fabric/switch: it cuts off nodes 0 to 119, without another adapter");
+  EXPECT_EQ(failure("selene", {.failed = {"fabric/leaf0", "fabric/leaf1", "fabric/leaf2", "fabric/leaf3",
+                                          "fabric/leaf4", "fabric/leaf5", "fabric/leaf6", "fabric/leaf7"}}),
+            "--fail fabric/leaf7: it cuts off nodes 0 to 19, without another adapter");
+  EXPECT_THAT(failure("keeneland-kids", {.failed = {"fabric/leaf1"}}),
+              HasSubstr("bad usage: --fail fabric/leaf1: a switch"));
+}
+
+TEST(Faults, ACableMayFailLater) {
+  const Platform platform = sick("selene", {.degraded = {"fabric/leaf3-up2=50%@1ms"}, .failed = {"fabric/spine1@2us"}});
+  ASSERT_EQ(platform.later_faults.size(), 2U);
+  EXPECT_EQ(platform.later_faults[0].part, "fabric/spine1");
+  EXPECT_EQ(platform.later_faults[0].at, 2.0_us);
+  EXPECT_EQ(platform.later_faults[1].part, "fabric/leaf3-up2");
+  EXPECT_DOUBLE_EQ(platform.later_faults[1].share, 0.5);
+  EXPECT_TRUE(platform.fabric->faults.empty()) << "nothing has failed yet";
+}
+
 TEST(Faults, OnlyNodesThatThereAreHaveParts) {
   EXPECT_THAT(refusal("keeneland-kids", {.failed = {"9999/qpi"}}), HasSubstr("--fail 9999/qpi: there are nodes 0 to "));
   EXPECT_THAT(refusal("keeneland-kids", {.failed = {"1/qpj"}}), HasSubstr("did you mean 'node1-qpi'?"));

@@ -270,6 +270,49 @@ TEST_P(FullCircle, CachesComeOutAsTheyWere) {
   expect_full_circle_of(platform);
 }
 
+/// Of programs of thread blocks: what a platform says of them comes back to one that says something else.
+TEST_F(CalibrateProgram, WhatThreadBlocksDoComesOutAsItWas) {
+  const auto guess = [](auto value) { return model::Sourced{value, {model::Quality::assumed, "a guess"}}; };
+  const auto with = [&](double factor) {
+    model::Platform platform = model::read_platform(kH200);
+    platform.gpu_types.front().blocks = model::BlockCosts{.rate = guess(Rate{15e9 * factor}),
+                                                          .ll_rate = guess(Rate{10e9 * factor}),
+                                                          .ll128_rate = guess(Rate{12e9 * factor}),
+                                                          .ll = guess(0.9_us * factor),
+                                                          .ll128 = guess(1.4_us * factor),
+                                                          .simple = guess(2.2_us * factor),
+                                                          .start = guess(4.5_us * factor),
+                                                          .graph_start = guess(6.5_us * factor),
+                                                          .next = guess(1.7_us * factor)};
+    platform.runtime.program_launch = guess(4.1_us * factor);
+    platform.runtime.graph_launch = guess(5.3_us * factor);
+    return platform;
+  };
+  const model::Platform truth = with(1);
+  std::ofstream(folder_.path() / "truth.yaml") << platform_text(truth);
+  std::ofstream(folder_.path() / "base.yaml") << platform_text(with(1.7));
+  for (const std::string only : {"program", "hop ", " blocks"}) {
+    const auto ended = run(TWINLINK_SIM_PROGRAM,
+                           "probe --platform truth.yaml -i 2 -x 1 --only '" + only + "' --json 'of " + only + ".json'");
+    ASSERT_EQ(ended.code, 0) << ended.err;
+  }
+  const auto ended =
+      run("calibrate 'of program.json' 'of hop .json' 'of  blocks.json' --base base.yaml --out out.yaml");
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  std::map<std::string, double> found;
+  for (const auto& entry : all_numbers(model::read_platform(folder_.path() / "out.yaml"))) {
+    found[entry.path] = entry.value;
+  }
+  // A hop beside it has the bytes of a line, at a rate that the base had otherwise: a few nanoseconds.
+  std::size_t compared = 0;
+  for (const auto& entry : all_numbers(truth)) {
+    if (entry.path.find(".blocks.") == std::string::npos && entry.path.find("_launch") == std::string::npos) continue;
+    EXPECT_NEAR(found.at(entry.path) / entry.value, 1, 5e-3) << entry.path;
+    ++compared;
+  }
+  EXPECT_EQ(compared, 11U);
+}
+
 INSTANTIATE_TEST_SUITE_P(Platforms, FullCircle, ::testing::Values("keeneland-kids", "h200-nvlink"),
                          [](const auto& tested) { return std::string(tested.param).substr(0, 4); });
 #endif

@@ -93,5 +93,26 @@ TEST_F(Narrowest, IsWhatAHubLetsPeersHave) {
   EXPECT_DOUBLE_EQ(gigabytes("copy pinned-to-device near"), 28.8) << "which is no peer traffic";
 }
 
+TEST_F(Narrowest, IsWhatALinkLetsPeersHaveWhereThatIsLess) {
+  platform_.node.hubs.front().passing.peer_read = rate(3);
+  for (model::Link& link : platform_.node.links) {
+    link.peer_read = rate(2);
+    link.peer_write = rate(5);
+  }
+  EXPECT_DOUBLE_EQ(gigabytes("peer copy write direct", "0/1"), 5);
+  EXPECT_DOUBLE_EQ(gigabytes("peer copy read direct", "0/1"), 2);
+  EXPECT_DOUBLE_EQ(gigabytes("copy pinned-to-device near"), 28.8) << "which is no peer traffic";
+}
+
+TEST_F(Narrowest, IsWhatALinkLetsOneCopyHave) {
+  for (model::Link& link : platform_.node.links) {
+    link.each_read = rate(7);
+    link.each_write = rate(8);
+  }
+  EXPECT_DOUBLE_EQ(gigabytes("copy pinned-to-device near"), 7);
+  EXPECT_DOUBLE_EQ(gigabytes("copy device-to-pinned near"), 8);
+  EXPECT_DOUBLE_EQ(gigabytes("copy host-to-host"), 166.4) << "which no device does";
+}
+
 }  // namespace
 }  // namespace twinlink::validate

@@ -279,8 +279,8 @@ TEST(Suspects, ALackThatNothingProbedWouldShowIsNamed) {
     const auto entry = std::ranges::find(found.unjudged, why, &Unjudged::why);
     return entry == found.unjudged.end() ? std::vector<std::string>{} : entry->what;
   };
-  EXPECT_THAT(named(1), Contains("qpi=33%"));
-  EXPECT_THAT(named(0.4), Contains("qpi=33%"));
+  EXPECT_THAT(named(1), Contains("qpi=28%"));
+  EXPECT_THAT(named(0.4), Contains("qpi=28%"));
   named(0.25);
 }
 

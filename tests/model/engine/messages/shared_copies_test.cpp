@@ -133,6 +133,38 @@ TEST(Duplex, IsWhatCopiesOutAndInGetTogether) {
   expect_near(out_and_in(half_duplex()), kOverhead + kSize * 2 / Rate{4e9});
 }
 
+TEST(EachTransfer, ReadsNoMoreAcrossALinkThanOneMay) {
+  Platform platform = sample_platform();
+  for (Link& link : platform.node.links) link.each_read = sourced(Rate{1e9});
+  expect_near(out_and_in(platform), kHost + kOverhead + kSize / Rate{1e9});
+}
+
+TEST(EachTransfer, WritesNoMoreAcrossALinkThanOneMay) {
+  Platform platform = sample_platform();
+  for (Link& link : platform.node.links) link.each_write = sourced(Rate{2e9});
+  expect_near(out_and_in(platform), kOverhead + kSize / Rate{2e9});
+}
+
+/// It is no limit of the link: two that read both have it.
+TEST(EachTransfer, HasItsLimitHoweverManyThereAre) {
+  Platform platform = sample_platform();
+  platform.copies[CopyKind::pinned_to_device].rate.reset();
+  for (Link& link : platform.node.links) link.each_read = sourced(Rate{3e9});
+  Seconds time{};
+  simulate(platform, std::vector{kLoneGpu}, [&](MeasuredRank& rank) {
+    const View device(rank.allocate(Memory::device, kSize * 2));
+    const View host(rank.allocate(Memory::pinned, kSize * 2));
+    const Seconds start = rank.now();
+    std::vector<Op> ops;
+    for (const unsigned part : {0U, 1U})
+      ops.push_back(rank.copy({device.buffer, kSize * part, kSize}, {host.buffer, kSize * part, kSize},
+                              Stream{static_cast<int>(part)}, Engine::dma));
+    for (const Op op : ops) EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
+    time = rank.now() - start;
+  });
+  expect_near(time, kHost + kOverhead + kSize / Rate{3e9});
+}
+
 /// gpu1 and gpu2 hang on one hub by links of their own; by one link below a switch the driver's copies go up and down.
 Platform below_a_switch() {
   Platform platform = half_duplex();

@@ -1,4 +1,4 @@
-#include "model/cli/protocol_choice.hpp"
+#include "model/study/jobs/protocol_choice.hpp"
 
 #include <algorithm>
 #include <iostream>

@@ -1,0 +1,122 @@
+#include "model/study/jobs/simulated_job.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "model/study/shares.hpp"
+#include "platforms/tools/placement.hpp"
+#include "platforms/topology/topology.hpp"
+#include "protocols/bench/workload/workload_run.hpp"
+#include "protocols/core/errors.hpp"
+#include "protocols/registry.hpp"
+
+namespace twinlink::model {
+namespace {
+
+/// A trace has a number of ranks of its own.
+std::vector<Place> places_for(const bench::WorkloadPlan& plan, const Platform& platform, const SimulatedJob& of) {
+  if (!plan.trace) return places_of_ranks(platform, of.place, of.ranks);
+  const workloads::goal::Job& job = *plan.trace;
+  std::vector<Place> places = places_of_ranks(platform, of.place);
+  const auto ranks = static_cast<std::size_t>(job.ranks());
+  const std::string where = job.trace().file + ":" + std::to_string(job.trace().line) + ": error: ";
+  if (of.ranks != 0 && of.ranks != job.ranks()) {
+    throw InputError(where + "--ranks " + std::to_string(of.ranks) + " is another number");
+  }
+  if (ranks > places.size()) {
+    throw InputError(where + "--place " + of.place + " has places for " + std::to_string(places.size()));
+  }
+  places.resize(ranks);
+  return places;
+}
+
+/// Ranks that one protocol serves are a group: those of a node, or of a domain of nodes.
+workloads::Shape shape_of(const bench::WorkloadPlan& plan, const Platform& platform, std::vector<Place> places) {
+  const Topology topology(platform);
+  const bool by_domain = plan.ways.between_domains != nullptr || plan.ways.between == plan.ways.within;
+  for (Place& place : places) place.node = by_domain ? topology.copy_of(place.node) : place.node;
+  return bench::shape_of(places);
+}
+
+}  // namespace
+
+std::function<Bytes(RankId)> room_of(const Platform& platform, const std::vector<Place>& places) {
+  const Topology topology(platform);
+  std::map<std::pair<int, int>, std::uint64_t> ranks;
+  for (const Place& place : places) ++ranks[{place.node, place.gpu}];
+  std::vector<Bytes> rooms;
+  for (const Place& place : places) {
+    const Bytes memory = topology.type_of(topology.gpu_of(place)).memory.value;
+    rooms.emplace_back(memory.count() / ranks.at({place.node, place.gpu}));
+  }
+  return [rooms = std::move(rooms)](RankId rank) { return rooms[static_cast<std::size_t>(rank.value)]; };
+}
+
+ChosenProtocols choose_protocols(bench::WorkloadOptions& workload, const Platform& platform,
+                                 const std::vector<Place>& places) {
+  ChosenProtocols chosen = shortest_ways(platform, places);
+  workload.protocol = chosen.within->name();
+  // What the user has said of some pairs stands.
+  const bool by_domain = chosen.domains && workload.between.empty();
+  std::string& others = by_domain ? workload.between_domains : workload.between;
+  if (!others.empty()) chosen.between = &find_protocol(others);
+  if (chosen.between != chosen.within) others = chosen.between->name();
+  chosen.domains = by_domain;
+  return chosen;
+}
+
+ReadyJob ready_job(const Platform& platform, SimulatedJob job) {
+  for (bench::SettingsOptions* settings :
+       {&job.workload.settings, &job.workload.settings_between, &job.workload.settings_between_domains}) {
+    settings->library = platform.library;
+  }
+  ReadyJob ready{.plan = bench::make_plan(job.workload, {})};
+  ready.places = places_for(ready.plan, platform, job);
+  if (ready.plan.array) {
+    ready.plan.array = share_out(*ready.plan.array, static_cast<int>(ready.places.size()),
+                                 [&] { return shares_by_machine(platform, ready.places, *ready.plan.array); });
+  }
+  ready.plan.shape = shape_of(ready.plan, platform, ready.places);
+  ready.plan.room = room_of(platform, ready.places);
+  return ready;
+}
+
+void let_faults_begin(bench::WorkloadPlan& plan, SimulationOptions& simulation, std::function<void()>& begins) {
+  simulation.faults_begin = &begins;
+  plan.on_round = [&begins, told = std::move(plan.on_round)](bool round_begins, RankId rank, Seconds now) {
+    if (round_begins) begins();
+    if (told) told(round_begins, rank, now);
+  };
+}
+
+MessageTimes simulate_job(const Platform& platform, const SimulatedJob& job) {
+  ReadyJob ready = ready_job(platform, job);
+  SimulationOptions simulation = job.simulation;
+  std::function<void()> faults_begin;
+  let_faults_begin(ready.plan, simulation, faults_begin);
+  MessageTimes times;
+  simulate(
+      platform, ready.places,
+      [&](MeasuredRank& rank) {
+        const bench::WorkloadSeries series = measure_workload(rank, ready.plan);
+        if (rank.id() != RankId{0}) return;
+        times.path = series.protocols();
+        for (const bench::WorkloadPoint& point : series.points) {
+          times.us.push_back(point.time_us.median);
+          times.sizes.push_back(point.size);
+          times.algorithms.push_back(point.algorithm);
+        }
+      },
+      simulation);
+  return times;
+}
+
+Timed timed(const SimulatedJob& job, int at_once, bench::OnProgress on_progress) {
+  return {.simulate = [job](const Platform& platform) { return simulate_job(platform, job); },
+          .at_once = at_once,
+          .on_progress = std::move(on_progress)};
+}
+
+}  // namespace twinlink::model

@@ -1,0 +1,117 @@
+#include "platforms/machine/fabric_links.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace twinlink::model {
+namespace {
+
+constexpr unsigned kBits = 28;
+constexpr std::uint64_t kMask = (std::uint64_t{1} << kBits) - 1;
+
+using Cable = CableFault::Cable;
+
+/// How many cables have been lost that `is_one` says yes to.
+template <class IsOne>
+double lost(const Fabric& fabric, const IsOne& is_one) {
+  double sum = 0;
+  for (const CableFault& fault : fabric.faults) sum += is_one(fault) ? 1 - fault.share : 0;
+  return sum;
+}
+
+}  // namespace
+
+std::uint64_t link_number(LinkKind kind, std::int64_t a, std::int64_t b) {
+  return (static_cast<std::uint64_t>(kind) << (2 * kBits)) | (static_cast<std::uint64_t>(a) << kBits) |
+         static_cast<std::uint64_t>(b);
+}
+
+double left_of(const Fabric& fabric, Cable cable, std::int64_t a, std::int64_t b) {
+  for (const CableFault& fault : fabric.faults) {
+    if (fault.cable == cable && fault.a == a && fault.b == b) return fault.share;
+  }
+  return 1;
+}
+
+double left_between(const Fabric& fabric, Cable cable, std::int64_t one, std::int64_t other) {
+  return left_of(fabric, cable, std::min(one, other), std::max(one, other));
+}
+
+Rate fabric_link_rate(const Fabric& fabric, int nics, std::uint64_t link) {
+  const auto a = static_cast<std::int64_t>((link >> kBits) & kMask);
+  const auto b = static_cast<std::int64_t>(link & kMask);
+  const auto each = [](Rate rate, double count) { return Rate{rate.bytes_per_second() * count}; };
+  switch (static_cast<LinkKind>(link >> (2 * kBits))) {
+    case LinkKind::leaf_up:
+    case LinkKind::leaf_down: {
+      const auto of_leaf = [&](const CableFault& fault) { return fault.cable == Cable::leaf && fault.a == a; };
+      const double left =
+          b == kAllLinks ? fabric.ports(nics).up - lost(fabric, of_leaf) : left_of(fabric, Cable::leaf, a, b);
+      return each(fabric.switch_rate(), left);
+    }
+    case LinkKind::pod_up:
+    case LinkKind::pod_down: {
+      if (b != kAllLinks) return each(fabric.core_rate(), left_of(fabric, Cable::pod, a, b));
+      const TreePorts ports = fabric.ports(nics);
+      const auto of_pod = [&](const CableFault& fault) { return fault.cable == Cable::pod && fault.a / ports.up == a; };
+      return each(fabric.core_rate(), static_cast<double>(ports.up) * ports.pod_up - lost(fabric, of_pod));
+    }
+    case LinkKind::local:
+      return each(fabric.switch_rate(), left_between(fabric, Cable::routers, a, b));
+    case LinkKind::global:
+      return each(fabric.core_rate(),
+                  (fabric.size.size() > 3 ? fabric.size[3] : 1) * left_between(fabric, Cable::groups, a, b));
+    case LinkKind::router_out:
+    case LinkKind::router_in: {
+      const auto of_router = [&](const CableFault& fault) {
+        return fault.cable == Cable::routers && (fault.a == a || fault.b == a);
+      };
+      return each(fabric.switch_rate(), fabric.size[1] - 1 - lost(fabric, of_router));
+    }
+    case LinkKind::ring_forward:
+    case LinkKind::ring_backward: {
+      const bool forward = static_cast<LinkKind>(link >> (2 * kBits)) == LinkKind::ring_forward;
+      const std::int64_t next = torus_neighbour(fabric, a, static_cast<std::size_t>(b), forward);
+      return each(fabric.switch_rate(), left_between(fabric, Cable::ring, a, next));
+    }
+  }
+  std::abort();
+}
+
+std::string fabric_link_name(std::uint64_t link) {
+  const std::uint64_t a = (link >> kBits) & kMask;
+  const std::uint64_t b = link & kMask;
+  const auto up_or_down = [&](std::string_view of, std::string_view direction) {
+    return b == static_cast<std::uint64_t>(kAllLinks) ? fmt::format("{} {} {}, all links", of, a, direction)
+                                                      : fmt::format("{} {} {} {}", of, a, direction, b);
+  };
+  const std::string_view second = b == static_cast<std::uint64_t>(kAllLinks) ? "pod" : "pod switch";
+  switch (static_cast<LinkKind>(link >> (2 * kBits))) {
+    case LinkKind::leaf_up:
+      return up_or_down("leaf", "up");
+    case LinkKind::leaf_down:
+      return up_or_down("leaf", "down");
+    case LinkKind::pod_up:
+      return up_or_down(second, "up");
+    case LinkKind::pod_down:
+      return up_or_down(second, "down");
+    case LinkKind::local:
+      return fmt::format("router {} to {}", a, b);
+    case LinkKind::global:
+      return fmt::format("group {} to {}", a, b);
+    case LinkKind::router_out:
+      return fmt::format("router {} out, all links", a);
+    case LinkKind::router_in:
+      return fmt::format("router {} in, all links", a);
+    case LinkKind::ring_forward:
+      return fmt::format("torus {} forward in dimension {}", a, b);
+    case LinkKind::ring_backward:
+      return fmt::format("torus {} backward in dimension {}", a, b);
+  }
+  std::abort();
+}
+
+}  // namespace twinlink::model

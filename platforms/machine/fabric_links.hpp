@@ -1,0 +1,40 @@
+// Links between switches by number: what kind each is, what it is called, and what is left of its rate.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "platforms/machine/fabric.hpp"
+#include "protocols/core/units.hpp"
+
+namespace twinlink::model {
+
+/// Kinds of links between switches, by what their two numbers mean.
+enum class LinkKind : int {
+  leaf_up,        ///< leaf, switch of the second level
+  leaf_down,      ///< the same
+  pod_up,         ///< switch of the second level, core
+  pod_down,       ///< the same
+  local,          ///< two routers of a group
+  global,         ///< two groups
+  ring_forward,   ///< node, dimension
+  ring_backward,  ///< the same
+  router_out,     ///< router
+  router_in       ///< router
+};
+
+/// In the place of the second number: all links of that switch, or of that pod and level.
+inline constexpr std::int64_t kAllLinks = (std::int64_t{1} << 28U) - 1;
+
+/// A number for each link.
+std::uint64_t link_number(LinkKind kind, std::int64_t a, std::int64_t b);
+
+/// What is left of a cable, of 1.
+double left_of(const Fabric& fabric, CableFault::Cable cable, std::int64_t a, std::int64_t b);
+/// The same, whatever comes first.
+double left_between(const Fabric& fabric, CableFault::Cable cable, std::int64_t one, std::int64_t other);
+
+/// The node that is next to one of a torus.
+std::int64_t torus_neighbour(const Fabric& fabric, std::int64_t node, std::size_t dimension, bool forward);
+
+}  // namespace twinlink::model

@@ -1,0 +1,101 @@
+// What a workload depends on, and what makes it fast, on a machine of round numbers: known beforehand.
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "model/study/jobs/job_advice.hpp"
+#include "model/study/jobs/simulated_job.hpp"
+#include "model/study/sensitivity.hpp"
+#include "platforms/machine/fabric.hpp"
+#include "platforms/reader/platform_reader.hpp"
+#include "platforms/tools/variation.hpp"
+#include "tests/platforms/sample_platform.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using namespace testing;  // NOLINT: the sample platform's numbers
+
+constexpr Bytes kSize = 4_MiB;
+
+/// Each of two ranks on two nodes sends a message from the host's memory.
+SimulatedJob shift() {
+  SimulatedJob job{.place = "spread", .ranks = 2};
+  job.workload.workload = "shift";
+  job.workload.protocol = "host";
+  job.workload.sweep.begin = job.workload.sweep.end = kSize;
+  return job;
+}
+double alone_us() { return (kHost + kLatency + Seconds{(kSize / kWire).value()}).microseconds(); }
+
+/// The message's bytes go by the adapters' link, which one per cent more lets through in 1/1.01 of the time.
+TEST(JobQuestions, AShiftGoesByItsWireWithTheShareOfItsBytes) {
+  const Platform plain = read_platform("platforms/selene.yaml");
+  Platform faster = plain;
+  faster.fabric->link.value = Rate{plain.fabric->link.value.bytes_per_second() * 1.01};
+  const std::vector<std::function<Platform()>> both{[&] { return plain; }, [&] { return faster; }};
+  const std::vector<MessageTimes> times = message_times(both, timed(shift(), 2, {}));
+  const Sensitivity found = sensitivity_of(plain, timed(shift(), 2, {}));
+  EXPECT_EQ(found.time_us, times[0].us[0]);
+  ASSERT_FALSE(found.influences.empty());
+  EXPECT_EQ(found.influences.front().path, "fabric.link");
+  EXPECT_NEAR(found.influences.front().percent, (times[1].us[0] / times[0].us[0] - 1) * 100, 1e-9);
+  const double bytes_us = Seconds{(kSize / plain.fabric->link.value).value()}.microseconds();
+  EXPECT_NEAR(found.influences.front().percent, (1 / 1.01 - 1) * 100 * bytes_us / found.time_us, 1e-6);
+}
+
+TEST(JobQuestions, HalfTheWireTakesTheBytesTwiceAsLong) {
+  Platform half = sample_platform();
+  half.fabric->link.value = Rate{kWire.bytes_per_second() * 0.5};
+  const std::vector<std::function<Platform()>> both{[] { return sample_platform(); }, [&] { return half; }};
+  const std::vector<MessageTimes> times = message_times(both, timed(shift(), 2, {}));
+  const double bytes_us = Seconds{(kSize / kWire).value()}.microseconds();
+  ASSERT_EQ(times[0].us.size(), 1U);
+  ASSERT_EQ(times[1].us.size(), 1U);
+  EXPECT_NEAR(times[1].us[0] - times[0].us[0], bytes_us, 1e-6 * bytes_us);
+  EXPECT_EQ(times[0].sizes, std::vector{kSize});
+}
+
+/// What has failed has failed in every variation of the platform.
+TEST(JobQuestions, ACableThatFailedStaysSo) {
+  Platform platform = read_platform("platforms/selene.yaml");
+  platform.fabric->faults = {{.cable = CableFault::Cable::leaf, .a = 0, .b = 1, .share = 0.5}};
+  const Variations variations(platform);
+  EXPECT_EQ(variations.unchanged().fabric->faults, platform.fabric->faults);
+  EXPECT_EQ(variations.with(0, 1.01).fabric->faults, platform.fabric->faults);
+}
+
+/// Packed, the two share a node, and no message crosses the wire.
+TEST(JobQuestions, AdviceFindsTheBetterPlaceAndKeepsTheFirstAsItWasGiven) {
+  const Platform platform = sample_platform();
+  const JobSearch search{.platform = &platform, .job = shift(), .any_place = true, .at_once = 2};
+  const JobAdvice advice = advise_job(search);
+  ASSERT_EQ(advice.sizes.size(), 1U);
+  const JobSizeAdvice& size = advice.sizes.front();
+  EXPECT_EQ(size.given.setting.place, "spread");
+  EXPECT_NEAR(size.given.time_us, alone_us(), 1e-3 * alone_us());
+  SimulatedJob packed = shift();
+  packed.place = "packed";
+  const Timed alone = timed(packed, 1, {});
+  const double packed_us = times_on(platform, {&alone, 1}, 1, {}).front().us.front();
+  ASSERT_LT(packed_us, size.given.time_us * 0.9);
+  EXPECT_EQ(size.ranking.front().setting.place, "packed");
+  EXPECT_EQ(size.ranking.front().time_us, packed_us);
+  EXPECT_EQ(words_of(size.ranking.front().setting, search), "--place packed");
+}
+
+/// Where nothing gains more than the margin, the answer is what was given.
+TEST(JobQuestions, AdviceChangesNothingForNothing) {
+  const Platform platform = sample_platform();
+  const JobSearch search{.platform = &platform, .job = shift(), .any_chunk = true, .any_depth = true, .at_once = 2};
+  const JobAdvice advice = advise_job(search);
+  const JobSample& best = advice.sizes.front().ranking.front();
+  EXPECT_EQ(best.setting, advice.sizes.front().given.setting);
+  EXPECT_GT(advice.simulations, 5U) << "chunks were tried";
+}
+
+}  // namespace
+}  // namespace twinlink::model
