@@ -130,11 +130,10 @@ void MaxMinFlows::go_on(SharedLink& link) {
 
 /// What has moved so far has moved at the rate until now.
 void MaxMinFlows::move(Flow& flow, double rate) {
-  double& had = crossers_[flow.place].rate;
   const Seconds now = clock_.now();
   flow.remaining = left({&flow, flow.number});
   flow.since = now;
-  had = rate;
+  crossers_[flow.place].rate = rate;
   if (rate > 0) {
     flow.timer.move(now + Seconds{flow.remaining / rate});
   } else {
@@ -144,7 +143,7 @@ void MaxMinFlows::move(Flow& flow, double rate) {
 
 double MaxMinFlows::left(FlowId id) const {
   const Flow& flow = *id.flow;
-  return std::max(flow.remaining - crossers_[flow.place].rate * (clock_.now() - flow.since).value(), 0.0);
+  return std::max(flow.remaining - rate(flow) * (clock_.now() - flow.since).value(), 0.0);
 }
 
 void MaxMinFlows::share() {

@@ -16,34 +16,43 @@ OperationPtr take_first(std::vector<OperationPtr>& operations) {
 }  // namespace
 
 Mailbox::Inbox& Mailbox::inbox(RankId source, Tag tag) {
-  return inboxes_.try_emplace(std::pair{source, tag}, *this).first->second;
+  constexpr unsigned kTagBits = 32;
+  const auto key = static_cast<std::uint64_t>(source.value) << kTagBits | static_cast<std::uint32_t>(tag.value);
+  return inboxes_.try_emplace(key, *this).first->second;
+}
+
+void Mailbox::Arrivals::pop() {
+  ++gone_;
+  if (2 * gone_ < all_.size()) return;
+  all_.erase(all_.begin(), all_.begin() + static_cast<std::ptrdiff_t>(gone_));
+  gone_ = 0;
 }
 
 void Mailbox::post(RankId source, Tag tag, Seconds arrival, const ControlMessage& message) {
   Inbox& to = inbox(source, tag);
-  to.arrivals.push_back({arrival, message});
+  to.arrivals.push({arrival, message});
   // Otherwise who will take it is still to come.
-  if (to.awaiting.size() >= to.arrivals.size()) expect(to, to.arrivals.back());
+  if (to.awaiting.size() >= to.arrivals.size()) expect(to, arrival);
 }
 
 void Mailbox::await(const OperationPtr& operation) {
   Inbox& from = inbox(operation->peer, operation->tag);
   from.awaiting.push_back(operation);
-  if (from.arrivals.size() >= from.awaiting.size()) expect(from, from.arrivals[from.awaiting.size() - 1]);
+  if (from.arrivals.size() >= from.awaiting.size()) expect(from, from.arrivals[from.awaiting.size() - 1].when);
 }
 
-/// Somebody waits for `arrival`, which may still be on its way.
-void Mailbox::expect(Inbox& inbox, const Arrival& arrival) {
-  agenda_.add(arrival.when, std::shared_ptr<Happening>(std::shared_ptr<void>(), &inbox));  // which stays where it is
+/// Somebody waits for what comes at `arrival`.
+void Mailbox::expect(Inbox& inbox, Seconds arrival) {
+  agenda_.add(arrival, std::shared_ptr<Happening>(std::shared_ptr<void>(), &inbox));  // which stays where it is
 }
 
 void Mailbox::take_arrivals(Inbox& inbox) {
-  while (!inbox.awaiting.empty() && !inbox.arrivals.empty() && agenda_.is_past(inbox.arrivals.front().when)) {
+  while (!inbox.awaiting.empty() && !inbox.arrivals.empty() && agenda_.is_past(inbox.arrivals[0].when)) {
     const OperationPtr receiver = take_first(inbox.awaiting);
-    const ControlMessage& message = inbox.arrivals.front().message;
+    const ControlMessage& message = inbox.arrivals[0].message;
     if (receiver->into != nullptr) *receiver->into = message;
     if (receiver->signal_value != nullptr) *receiver->signal_value = message.as<std::uint64_t>();
-    inbox.arrivals.pop_front();
+    inbox.arrivals.pop();
     heard_(receiver);
   }
 }

@@ -1,9 +1,10 @@
 // Mailbox: what peers have sent to a rank, and what that rank waits for from them.
 #pragma once
 
-#include <deque>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
-#include <map>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,20 @@ class Mailbox {
     Seconds when;
     ControlMessage message;
   };
+  /// In the order of their coming. A job has many, most of them with one at a time or none.
+  class Arrivals {
+   public:
+    [[nodiscard]] std::size_t size() const { return all_.size() - gone_; }
+    [[nodiscard]] bool empty() const { return size() == 0; }
+    [[nodiscard]] const Arrival& operator[](std::size_t i) const { return all_[gone_ + i]; }
+    void push(const Arrival& arrival) { all_.push_back(arrival); }
+    /// The first is gone.
+    void pop();
+
+   private:
+    std::vector<Arrival> all_;
+    std::size_t gone_ = 0;  ///< of these
+  };
   /// All from one peer with one tag.
   struct Inbox final : Happening {
     explicit Inbox(Mailbox& of) : mailbox(of) {}
@@ -53,18 +68,18 @@ class Mailbox {
     void happen() override { mailbox.take_arrivals(*this); }
 
     Mailbox& mailbox;
-    std::deque<Arrival> arrivals;
+    Arrivals arrivals;
     std::vector<OperationPtr> awaiting;  ///< control messages
     std::vector<OperationPtr> sends;     ///< of the peer, not yet matched
     std::vector<OperationPtr> receives;  ///< of this rank, not yet matched
   };
   [[nodiscard]] Inbox& inbox(RankId source, Tag tag);
-  void expect(Inbox& inbox, const Arrival& arrival);
+  void expect(Inbox& inbox, Seconds arrival);
   void take_arrivals(Inbox& inbox);
 
   Agenda& agenda_;
   std::function<void(const OperationPtr&)> heard_;
-  std::map<std::pair<RankId, Tag>, Inbox> inboxes_;  ///< by source and tag
+  std::unordered_map<std::uint64_t, Inbox> inboxes_;  ///< by source and tag
 };
 
 }  // namespace twinlink::model
