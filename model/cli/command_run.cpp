@@ -8,10 +8,10 @@
 
 #include "model/cli/commands.hpp"
 #include "model/cli/message_page.hpp"
-#include "model/study/jobs/protocol_choice.hpp"
 #include "model/cli/result_page.hpp"
 #include "model/engine/simulation.hpp"
 #include "model/study/idle_options.hpp"
+#include "model/study/jobs/protocol_choice.hpp"
 #include "platforms/tools/placement.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"

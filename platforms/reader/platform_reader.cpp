@@ -369,8 +369,8 @@ void add_files(const YamlValue& value, std::set<const std::string*>& files) {
   for (const YamlValue::Entry& entry : value.entries) add_files(entry.value, files);
 }
 
-/// Checks and takes apart a document of our schema. Not a whole one: adapters have failed, for which the fabric has ports
-/// all the same.
+/// Checks and takes apart a document of our schema. Not a whole one: adapters have failed, for which the fabric has
+/// ports all the same.
 Platform make_platform(const YamlValue& document, std::string name, ReadContext& context, bool is_whole = true) {
   std::set<const std::string*> shared_names;
   add_files(document, shared_names);

@@ -41,8 +41,8 @@ struct JobSample {
 /// What is searched.
 struct JobSearch {
   const Platform* platform = nullptr;
-  SimulatedJob job{};          ///< with protocols: the user's or the chosen ones
-  bool any_place = false;      ///< packed and spread are both tried
+  SimulatedJob job{};        ///< with protocols: the user's or the chosen ones
+  bool any_place = false;    ///< packed and spread are both tried
   bool any_within = false;   ///< the user names no first protocol
   bool any_between = false;  ///< nor a second one
   bool any_chunk = false;

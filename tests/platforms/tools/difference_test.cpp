@@ -36,6 +36,7 @@ TEST(Difference, OfAPlatformWithItselfIsNone) {
 TEST(Difference, OfOneNumberIsThatNumber) {
   const PlatformDifference found = difference_of(kids(), kids({"nodes.links.qpi.forward=22.8 GB/s"}));
   ASSERT_THAT(paths(found.numbers), ElementsAre("nodes.links.qpi.forward"));
+  EXPECT_FALSE(found.none());
   EXPECT_DOUBLE_EQ(found.numbers[0].a->value, 11.4e9);
   EXPECT_DOUBLE_EQ(found.numbers[0].b->value, 22.8e9);
   EXPECT_THAT(found.only_a, IsEmpty());
