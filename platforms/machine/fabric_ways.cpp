@@ -12,6 +12,8 @@
 namespace twinlink::model {
 namespace {
 
+using Cable = CableFault::Cable;
+
 /// A hash of a message's ports, without order in its bits (the finalizer of MurmurHash3, 64 bits).
 std::uint64_t hash(const FabricPort& from, const FabricPort& to, int seed) {
   auto state = static_cast<std::uint64_t>(seed);

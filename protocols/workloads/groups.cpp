@@ -1,6 +1,7 @@
 #include "protocols/workloads/groups.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <ranges>
 
 namespace twinlink::workloads {
@@ -42,6 +43,10 @@ std::vector<int> partners(int ranks, int self) {
   std::vector<int> in_turn;
   const int circle = ranks - 1;
   for (int round = 0; round < circle; ++round) {
+    if (std::has_single_bit(static_cast<unsigned>(ranks))) {
+      in_turn.push_back(self ^ (round + 1));
+      continue;
+    }
     if (ranks % 2 == 1) {
       in_turn.push_back((self + 1 + round) % ranks);
       continue;

@@ -31,7 +31,8 @@ Group same_place_of(const Shape& shape, int rank);
 
 /// All others, in an order in which at each place nobody is a second one's partner. Of an even number the two of a pair
 /// meet, as in a tournament, so that a message finds its receive posted. An odd number has no such rounds without
-/// somebody who waits: there each sends to who is so far on.
+/// somebody who waits: there each sends to who is so far on. Of a power of two all pairs of a place differ in the same
+/// bits, so that they are equally far apart and messages that begin together end together.
 std::vector<int> partners(int ranks, int self);
 
 /// Sending to one peer and receiving from another, or from the same.

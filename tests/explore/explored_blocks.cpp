@@ -399,6 +399,7 @@ std::string World::fault() const {
       std::optional<std::uint64_t> expected;
       switch (p.operation) {
         case gpu::Operation::clear:
+        case gpu::Operation::echo:
           break;
         case gpu::Operation::exchange:
           expected = value_of(1 - rank, i);

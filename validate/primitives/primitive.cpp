@@ -324,6 +324,10 @@ constexpr auto kStart = [](const Primitive& primitive, Bytes, const Topology& to
   return predict_start(primitive, topology);
 };
 
+/// Of many blocks each has a slot or two of a message, so that they fill a fast link less than the closed form says: up
+/// to 11 % less on a GB200, as it is simulated.
+constexpr double kOwnErrorOfBlocks = 0.15;
+
 using Costs = model::RuntimeCosts;
 
 // clang-format off
@@ -359,9 +363,9 @@ constexpr std::array kKinds{
     KindFacts{Kind::hop_simple, "hops between blocks", 0.06, Owner::blocks, "simple", Fit::hop_of_blocks, predict_hop},
     KindFacts{Kind::hop_ll, "hops between blocks", 0.06, Owner::blocks, "ll", Fit::hop_of_blocks, predict_hop},
     KindFacts{Kind::hop_ll128, "hops between blocks", 0.06, Owner::blocks, "ll128", Fit::hop_of_blocks, predict_hop},
-    KindFacts{Kind::blocks_simple, "messages by blocks", 0.06, Owner::blocks, "rate", Fit::rate_of_blocks, predict_moving},
-    KindFacts{Kind::blocks_ll, "messages by blocks", 0.06, Owner::blocks, "ll_rate", Fit::rate_of_blocks, predict_moving},
-    KindFacts{Kind::blocks_ll128, "messages by blocks", 0.06, Owner::blocks, "ll128_rate", Fit::rate_of_blocks, predict_moving}};
+    KindFacts{Kind::blocks_simple, "messages by blocks", kOwnErrorOfBlocks, Owner::blocks, "rate", Fit::rate_of_blocks, predict_moving},
+    KindFacts{Kind::blocks_ll, "messages by blocks", kOwnErrorOfBlocks, Owner::blocks, "ll_rate", Fit::rate_of_blocks, predict_moving},
+    KindFacts{Kind::blocks_ll128, "messages by blocks", kOwnErrorOfBlocks, Owner::blocks, "ll128_rate", Fit::rate_of_blocks, predict_moving}};
 // clang-format on
 static_assert(std::ranges::is_sorted(kKinds, {}, &KindFacts::kind) &&
               kKinds.size() == static_cast<std::size_t>(Kind::blocks_ll128) + 1);

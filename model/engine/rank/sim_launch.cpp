@@ -76,7 +76,7 @@ Op SimRank::launch(const gpu::Work& work, Stream stream) {
     operation->others.push_back(parts.links.back().mine);
     if (parts.links.back().theirs.allocation) operation->others.push_back(parts.links.back().theirs);
   }
-  if (gpu::is_switched(work.program)) add_switch(work, costs->rate.value, parts);
+  if (gpu::is_switched(work.program)) add_switch(costs->rate.value, parts);
   operation->report.verb = "launch";
   operation->report.size = Bytes{work.program.bytes};
   operation->program = std::make_shared<SimProgram>(world_, agenda_, work.program, std::move(parts), *costs);
@@ -87,11 +87,11 @@ Op SimRank::launch(const gpu::Work& work, Stream stream) {
 }
 
 /// All peers are behind one switch, as the paths to them say.
-void SimRank::add_switch(const gpu::Work& work, Rate rate, SimProgram::Parts& parts) const {
+void SimRank::add_switch(Rate rate, SimProgram::Parts& parts) const {
   const auto self = world_.gpu_of(id_);
   std::vector<std::size_t> others;
-  for (int k = 1; k < work.program.ranks; ++k) {
-    const RankId peer{(work.program.rank + k) % work.program.ranks};
+  for (const SimProgram::Link& link : parts.links) {
+    const RankId peer = link.theirs.allocation->owner;  // in a group of ranks not as the program counts
     if (const Answer reduces = path_to(peer).switch_reduces; !reduces) throw UnavailableError(reduces.reason);
     others.push_back(world_.gpu_of(peer));
   }

@@ -1,5 +1,6 @@
 // Links that are slow or gone: what is left of a machine, and who is told that nothing is.
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -305,7 +306,7 @@ TEST(Faults, AFabricThatIsCutIsAFailedCheckThatNamesIt) {
 /// Switches have the ports of adapters that have died; what is left of these need not divide by the oversubscription.
 TEST(Faults, ADeadAdapterLeavesItsPort) {
   const std::string file = ::testing::TempDir() + "twinlink-four-to-one.yaml";
-  std::ofstream(file) << "include: " << TWINLINK_SOURCE_DIR << "/platforms/selene.yaml\n"
+  std::ofstream(file) << "include: " << std::filesystem::absolute("platforms/selene.yaml").string() << "\n"
                       << "nodes: {count: 8}\nfabric: {shape: fat-tree, size: [2, 4], oversubscription: '4:1'}\n";
   const Platform well = read_platform(file, {});
   ASSERT_EQ(well.node.nics.size(), 8);
