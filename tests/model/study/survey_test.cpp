@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cctype>
 #include <functional>
 #include <limits>
 #include <map>
@@ -25,12 +26,18 @@ constexpr std::string_view kTimeless = "refused";
 
 std::vector<std::string> choices_of(const Option& option) {
   std::vector<std::string> choices;
+  const bool of_collectives = option.name == "algo" || option.name == "nvls_enable";  // no message goes by them
+  if (of_collectives) return {std::string(option.default_value)};
   if (option.values == "SIZE") return {std::string(option.default_value), "0", "1G"};
   std::string rest(option.values);
   if (rest.find('|') == std::string::npos) return {std::string(option.default_value)};
   while (true) {
     const std::size_t bar = rest.find('|');
-    choices.push_back(rest.substr(0, bar));
+    const std::string choice = rest.substr(0, bar);
+    const auto same = [&](const std::string& other) {
+      return std::ranges::equal(choice, other, {}, ::tolower, ::tolower);
+    };
+    if (std::ranges::none_of(choices, same)) choices.push_back(choice);  // "ll" and "LL" are two spellings of one
     if (bar == std::string::npos) return choices;
     rest.erase(0, bar + 1);
   }
