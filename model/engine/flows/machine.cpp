@@ -2,41 +2,22 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <memory>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "model/engine/flows/flow_pool.hpp"
+#include "model/engine/flows/machine_slots.hpp"
 #include "model/engine/flows/simgrid_versions.hpp"
 #include "platforms/machine/degraded.hpp"
 
 namespace twinlink::model {
 namespace {
 
-// The slots of one part in the table of a node's links.
-enum Slot : std::size_t { forward_slot, backward_slot, total_slot, dma_read_slot, dma_write_slot, slots_per_link };
-enum NicSlot : std::size_t { out_slot, in_slot, duplex_slot, slots_per_nic };
-/// Where a link enters a hub or a memory.
-enum PortSlot : std::size_t { peer_read_slot, peer_write_slot, slots_per_port };
-constexpr std::size_t kPortsPerLink = 2;
-enum MemorySlot : std::size_t { read_slot, write_slot, slots_per_memory };
-// What goes over a link to and from host memory: once, or up and down again.
-enum HostSlot : std::size_t { once_slot, twice_slot, slots_per_host };
-constexpr std::size_t kSlotsPerGpu = kCopyKinds;  // one engine for each kind of copies
-
 template <class T>
 std::size_t index_of(const std::vector<T>& things, std::string_view name) {
   return static_cast<std::size_t>(std::ranges::find(things, name, &T::name) - things.begin());
-}
-
-/// Copies of one kind by the engines of one GPU share what these have. What kernels and CPUs move, each moves at its
-/// own rate.
-bool shares_engine(CopyKind kind) {
-  using enum CopyKind;
-  return kind == pinned_to_device || kind == device_to_pinned || kind == peer || kind == peer_read ||
-         kind == device_to_device;
 }
 
 /// What `table` has for `key`; what `make` gives, if that is asked for for the first time. Never null; a reference g++
@@ -45,10 +26,6 @@ template <class Key, class Value, class Make>
 const Value* remembered(std::map<Key, Value>& table, Key key, Make make) {
   const auto known = table.find(key);
   return &(known != table.end() ? known : table.emplace(std::move(key), make()).first)->second;
-}
-
-std::optional<Rate> value_of(const std::optional<Sourced<Rate>>& rate) {
-  return rate ? std::optional(rate->value) : std::nullopt;
 }
 
 /// What one of several flows has of a limit of all.
@@ -94,69 +71,6 @@ Machine::Machine(FlowNetwork& network, const Topology& topology, std::span<const
     : topology_(topology), network_(network), fabric_(topology.platform().fabric), cpus_(places.size()) {
   for (const Place& place : places) topology.require(place);
   lay_out_slots();
-}
-
-void Machine::lay_out_slots() {
-  const Node& node = topology_.graph();
-  first_nic_ = node.links.size() * slots_per_link;
-  first_port_ = first_nic_ + node.nics.size() * slots_per_nic;
-  first_memory_ = first_port_ + node.links.size() * kPortsPerLink * slots_per_port;
-  first_engine_ = first_memory_ + node.memories.size() * slots_per_memory;
-  first_host_ = first_engine_ + node.gpus.size() * kSlotsPerGpu;
-  no_link_ = first_host_ + node.links.size() * slots_per_host;
-  cut_.resize(node.links.size());
-  limits_each_ = std::ranges::any_of(node.links, [](const Link& link) { return link.each_read || link.each_write; });
-  rates_ = rates_of(topology_);
-}
-
-/// By slot, of a platform with the same parts.
-std::vector<std::optional<Rate>> Machine::rates_of(const Topology& topology) const {
-  const Platform& platform = topology.platform();
-  const Node& node = topology.graph();
-  std::vector<std::optional<Rate>> rates(no_link_);
-  for (std::size_t i = 0; i < node.links.size(); ++i) {
-    rates[i * slots_per_link + forward_slot] = node.links[i].forward.value;
-    rates[i * slots_per_link + backward_slot] = node.links[i].backward.value;
-    rates[i * slots_per_link + total_slot] = value_of(node.links[i].total);
-    rates[i * slots_per_link + dma_read_slot] = value_of(node.links[i].dma_read);
-    rates[i * slots_per_link + dma_write_slot] = value_of(node.links[i].dma_write);
-  }
-  for (std::size_t i = 0; platform.fabric && i < node.nics.size(); ++i) {
-    const std::size_t nic = first_nic_ + i * slots_per_nic;
-    rates[nic + out_slot] = rates[nic + in_slot] = value_of(node.nics[i].link).value_or(platform.fabric->link.value);
-    if (const auto& duplex = platform.fabric->duplex) {
-      rates[nic + duplex_slot] = Rate{duplex->value.bytes_per_second() * node.nics[i].port_share};
-    }
-  }
-  for (std::size_t i = 0; i < node.links.size(); ++i) {
-    for (const bool forward : {true, false}) {
-      rates[port_of({i, forward}) + peer_read_slot] = topology.peer_rate({i, forward}, true);
-      rates[port_of({i, forward}) + peer_write_slot] = topology.peer_rate({i, forward}, false);
-    }
-  }
-  for (std::size_t i = 0; i < node.memories.size(); ++i) {
-    const std::size_t memory = first_memory_ + i * slots_per_memory;
-    rates[memory + read_slot] = rates[memory + write_slot] = value_of(node.memories[i].bandwidth);
-  }
-  for (std::size_t i = 0; i < node.links.size(); ++i) {
-    const auto duplex = topology.host_duplex(i);
-    if (!duplex) continue;
-    rates[first_host_ + i * slots_per_host + once_slot] = duplex;
-    rates[first_host_ + i * slots_per_host + twice_slot] = Rate{duplex->bytes_per_second() / 2};
-  }
-  for (std::size_t gpu = 0; gpu < node.gpus.size(); ++gpu) {
-    for (int i = 0; i < kCopyKinds; ++i) {
-      const auto kind = static_cast<CopyKind>(i);
-      const Cost* cost = topology.cost_of(kind, gpu);
-      if (cost == nullptr || !shares_engine(kind)) continue;
-      rates[engine_of(gpu, kind)] = value_of(cost->rate);
-    }
-    // What reads a peer is another engine than what writes into it, also where both cost the same.
-    if (topology.cost_of(CopyKind::peer_read, gpu) == nullptr) {
-      rates[engine_of(gpu, CopyKind::peer_read)] = rates[engine_of(gpu, CopyKind::peer)];
-    }
-  }
-  return rates;
 }
 
 /// The slots of what a link's bytes enter at its end: how much of them passes there as peer traffic.
@@ -401,60 +315,6 @@ void Machine::append(FlowRoute& route, int node, const LinkSlots& slots) {
     }
     route.links.emplace_back(links[slot]);
   }
-}
-
-void Machine::shrink(std::string_view part, double share) {
-  if (share > 0) return slow(part, share);
-  for (const std::size_t link : links_of(topology_.graph(), part)) {
-    any_cut_ = cut_[link] = true;
-    for (std::size_t slot = link * slots_per_link; slot < (link + 1) * slots_per_link; ++slot) {
-      for (const auto& [copy, links] : nodes_) {
-        if (links[slot] == nullptr) continue;
-        cut_links_.insert(links[slot]);
-        network_.set_rate(*links[slot], Rate{});
-      }
-    }
-  }
-}
-
-/// All that the part has less of, as if it had been slow from the start: also what peers have of a link.
-void Machine::slow(std::string_view part, double share) {
-  if (slowed_ == nullptr) slowed_ = std::make_unique<Platform>(topology_.platform());
-  [[maybe_unused]] const bool known = degrade(*slowed_, part, share, "since then");
-  assert(known);
-  const std::vector<std::optional<Rate>> rates = rates_of(Topology(*slowed_));
-  for (std::size_t slot = 0; slot < no_link_; ++slot) {
-    if (!rates[slot] || rates[slot] == rates_[slot]) continue;
-    rates_[slot] = rates[slot];
-    for (const auto& [copy, links] : nodes_) {
-      if (links[slot] != nullptr && !cut_links_.contains(links[slot])) network_.set_rate(*links[slot], *rates[slot]);
-    }
-  }
-}
-
-void Machine::shrink_cable(std::string_view name, double share) {
-  const int nics = topology_.fabric_nics();
-  for (const CableFault& fault : fabric_->cables(name, share, nics)) fabric_->add_fault(fault);
-  for (const auto& [number, link] : between_switches_) {
-    const Rate rate = fabric_link_rate(*fabric_, nics, number);
-    if (rate.bytes_per_second() == link->rate) continue;
-    network_.set_rate(*link, rate);
-    if (rate.bytes_per_second() <= 0) gone_cables_.insert(link);
-  }
-  ++fabric_changes_;
-}
-
-bool Machine::is_stranded(const FlowId& flow) const {
-  if (flow.flow == nullptr || flow.flow->number != flow.number) return false;
-  return std::ranges::any_of(flow.flow->legs, [&](const Flow::Leg& leg) { return gone_cables_.contains(leg.link); });
-}
-
-bool Machine::is_cut(const FlowRoute& route) const {
-  return std::ranges::any_of(route.links, [&](const SharedLink* link) { return cut_links_.contains(link); });
-}
-
-bool Machine::is_cut(const Route& route) const {
-  return std::ranges::any_of(route, [&](const Hop& hop) { return cut_[hop.link]; });
 }
 
 void Machine::append(FlowRoute& route, const FabricWay& way) {
