@@ -68,10 +68,8 @@ void add_change_options(CLI::App& command, PlatformOptions& options) {
       .add_option("--fail", options.faults.failed,
                   "A link that is gone, or a GPU, an adapter or a hub with all its links: ways lead elsewhere, "
                   "and no rank is on a GPU that is gone. In every node, 1/hca0 in node 1, 4-7/hca0 in four; node1 is "
-                  "all of it; "
-                  "fabric/leaf3-up2 is a cable of the fabric, fabric/spine2 a switch. With "
-                  "@TIME it breaks while the run goes on: what "
-                  "crosses it then fails, or goes round a cable; may be repeated")
+                  "all of it; fabric/leaf3-up2 is a cable of the fabric, fabric/spine2 a switch. With @TIME it breaks "
+                  "while the run goes on: what crosses it then fails, or goes round a cable; may be repeated")
       ->allow_extra_args(false)
       ->type_name("[NODE[-NODE]/]PART[@TIME]");
 }

@@ -256,4 +256,12 @@ Choice choose(const Ground& ground, Operation operation, Bytes bytes, int ranks,
   return *best;
 }
 
+const Choice& LastChoice::of(const Ground& ground, Operation operation, Bytes bytes, int ranks, const Fixed& fixed) {
+  if (!choice_ || bytes_ != bytes) {
+    choice_ = choose(ground, operation, bytes, ranks, fixed);
+    bytes_ = bytes;
+  }
+  return *choice_;
+}
+
 }  // namespace twinlink::gpu

@@ -46,4 +46,17 @@ struct Fixed {
 /// For `bytes` of a buffer, or of the longer one of two messages. The same at all ranks of a machine of equal GPUs.
 Choice choose(const Ground& ground, Operation operation, Bytes bytes, int ranks, const Fixed& fixed);
 
+/// The choice for the last size of one operation, which is kept: with its reason it takes longer than a launch. For one
+/// ground, and one that is fixed.
+class LastChoice {
+ public:
+  const Choice& of(const Ground& ground, Operation operation, Bytes bytes, int ranks, const Fixed& fixed);
+  /// Nothing before the first.
+  [[nodiscard]] const std::optional<Choice>& last() const { return choice_; }
+
+ private:
+  std::optional<Choice> choice_{};
+  Bytes bytes_{};
+};
+
 }  // namespace twinlink::gpu

@@ -173,14 +173,8 @@ class NcclCommunicator final : public Communicator {
   static Bytes bytes_of(Operation operation, View data) {
     return operation == Operation::all_to_all ? Bytes{data.length.count() / 2} : data.length;
   }
-  /// What was chosen last is kept, for with its reason it takes longer than a launch.
   [[nodiscard]] const gpu::Choice& choice_for(Operation operation, View data) const {
-    const Bytes bytes = bytes_of(operation, data);
-    Chosen& last = chosen_[operation];
-    if (!last.choice || last.bytes != bytes) {
-      last = {bytes, gpu::choose(options_.ground, operation, bytes, rank_.ranks(), options_.fixed)};
-    }
-    return *last.choice;
+    return chosen_[operation].of(options_.ground, operation, bytes_of(operation, data), rank_.ranks(), options_.fixed);
   }
 
   const Layout& layout_for(Operation operation, const gpu::Choice& choice) {
@@ -293,16 +287,11 @@ class NcclCommunicator final : public Communicator {
     return RankId{(rank_.id().value + places + rank_.ranks()) % rank_.ranks()};
   }
 
-  struct Chosen {
-    Bytes bytes{};
-    std::optional<gpu::Choice> choice{};
-  };
-
   Rank& rank_;
   Seconds timeout_;
   Options options_;
   Options without_peers_;
-  mutable std::map<Operation, Chosen> chosen_{};
+  mutable std::map<Operation, gpu::LastChoice> chosen_{};
   bool agreed_ = false;
   std::optional<Formation> formation_;
   std::map<std::tuple<bool, bool, bool, int>, Layout> layouts_;

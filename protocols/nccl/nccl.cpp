@@ -25,7 +25,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,9 +91,9 @@ class NcclChannel final : public Channel {
   /// "P2P, simple, 24 channels: a kernel at each end, ...": what the last message took.
   [[nodiscard]] std::string path_taken() const override {
     std::string taken(to_string(fifos_.way()));
-    if (choice_) {
-      taken += ", " + std::string(to_string(choice_->format)) + ", " + std::to_string(choice_->channels) +
-               (choice_->channels == 1 ? " channel" : " channels");
+    if (const auto& choice = choice_.last()) {
+      taken += ", " + std::string(to_string(choice->format)) + ", " + std::to_string(choice->channels) +
+               (choice->channels == 1 ? " channel" : " channels");
     }
     return taken + ": a kernel at each end, through FIFOs in " + memory_taken();
   }
@@ -103,7 +102,7 @@ class NcclChannel final : public Channel {
   [[nodiscard]] std::string memory_taken() const {
     if (fifos_.way() == nccl::Way::peer_memory) return "the receiver's device memory";
     if (fifos_.way() == nccl::Way::host_memory) return "page-locked host memory";
-    const gpu::LineFormat format = choice_ ? choice_->format : gpu::LineFormat::simple;
+    const gpu::LineFormat format = choice_.last() ? choice_.last()->format : gpu::LineFormat::simple;
     return std::string(fifos_.reads_device_memory(format) ? "device memory" : "page-locked host memory") +
            " of each, whose slots the CPUs carry over the network" +
            (fifos_.crosses_to_rail(format) ? ", from the GPU beside the peer's rail" : "");
@@ -138,14 +137,8 @@ class NcclChannel final : public Channel {
   }
 
   static Bytes longer_of(const View& out, const View& in) { return std::max(out.length, in.length); }
-  /// What was chosen last is kept, for with its reason it takes longer than a launch.
   [[nodiscard]] const gpu::Choice& choice_for(const View& out, const View& in) {
-    const Bytes bytes = longer_of(out, in);
-    if (!choice_ || chosen_for_ != bytes) {
-      choice_ = gpu::choose(options_.ground, Operation::exchange, bytes, 2, options_.fixed);
-      chosen_for_ = bytes;
-    }
-    return *choice_;
+    return choice_.of(options_.ground, Operation::exchange, longer_of(out, in), 2, options_.fixed);
   }
 
   void launch(const View& out, const View& in, Carrier& carrier) {
@@ -190,8 +183,7 @@ class NcclChannel final : public Channel {
   Seconds timeout_;
   Options options_;
   PeerFifos fifos_;
-  std::optional<gpu::Choice> choice_{};
-  Bytes chosen_for_{};
+  gpu::LastChoice choice_{};
 };
 
 void require_switch(const Path& path, const Options& options) {

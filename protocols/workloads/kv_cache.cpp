@@ -62,6 +62,10 @@ class Cache {
     if (sends(rank)) return {Where::data, block.begin - first, block.length};
     return {Where::data, part.begin - first + (part.end - block.begin - block.length), block.length};
   }
+  /// What one of the two ranks has to do with a part, all of it or a block, that lies at `slice` of its memory.
+  [[nodiscard]] Transfer transfer(const Part& part, const Slice& slice, int rank) const {
+    return sends(rank) ? Transfer{part.receiver, slice, {}} : Transfer{part.sender, {}, slice};
+  }
   /// Gathered.
   [[nodiscard]] Slice packed(const Part& part, int rank) const {
     return {Where::scratch, part.begin - of(rank).begin, part.end - part.begin};
@@ -102,9 +106,7 @@ Schedule listed_kv_cache(const Shape& shape, int rank, std::uint64_t elements) {
   Step step;
   for (const Part& part : cache.parts(rank)) {
     for (const Block& block : cache.blocks(part)) {
-      const Slice place = cache.place(part, block, rank);
-      step.transfers.push_back(cache.sends(rank) ? Transfer{part.receiver, place, {}}
-                                                 : Transfer{part.sender, {}, place});
+      step.transfers.push_back(cache.transfer(part, cache.place(part, block, rank), rank));
     }
   }
   schedule.steps.push_back(std::move(step));
@@ -119,8 +121,7 @@ Schedule packed_kv_cache(const Shape& shape, int rank, std::uint64_t elements) {
   Step exchange;
   for (const Part& part : cache.parts(rank)) {
     const Slice whole = cache.packed(part, rank);
-    exchange.transfers.push_back(cache.sends(rank) ? Transfer{part.receiver, whole, {}}
-                                                   : Transfer{part.sender, {}, whole});
+    exchange.transfers.push_back(cache.transfer(part, whole, rank));
     for (const Block& block : cache.blocks(part)) {
       const Slice in{Where::scratch, whole.begin + block.begin - part.begin, block.length};
       const Slice place = cache.place(part, block, rank);

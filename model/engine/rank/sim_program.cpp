@@ -210,7 +210,7 @@ class SimBlock final : public FlowListener,
 
   /// From a line's store until the peer's block has it, which may read it over a way of its own.
   [[nodiscard]] Seconds until_seen(std::int32_t link) const {
-    return (p_.format == LineFormat::ll ? host_.costs_.ll.value : host_.costs_.ll128.value) + of(link).way_out;
+    return host_.costs_.hop_of(p_.format) + of(link).way_out;
   }
 
   bool await(RaisedNumber& number, std::uint64_t least, Seconds reading) {

@@ -1,12 +1,9 @@
 // How a simulated rank waits for what it has started, and gives it up.
-#include <algorithm>
-#include <functional>
-#include <memory>
-#include <utility>
-#include "model/engine/rank/copies.hpp"
+#include <optional>
+#include <span>
+
 #include "model/engine/rank/sim_rank.hpp"
-#include "platforms/topology/transform_time.hpp"
-#include "protocols/core/blocks.hpp"
+#include "protocols/core/errors.hpp"
 
 namespace twinlink::model {
 

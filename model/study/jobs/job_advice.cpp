@@ -29,14 +29,12 @@ bool by_domain(const SimulatedJob& job) {
   return job.workload.between.empty() && !job.workload.between_domains.empty();
 }
 
-std::string& second_of(SimulatedJob& job) {
-  return by_domain(job) ? job.workload.between_domains : job.workload.between;
-}
-bench::SettingsOptions& settings_of_second(SimulatedJob& job) {
+auto& second_of(auto& job) { return by_domain(job) ? job.workload.between_domains : job.workload.between; }
+auto& settings_of_second(auto& job) {
   return by_domain(job) ? job.workload.settings_between_domains : job.workload.settings_between;
 }
 
-JobSetting setting_of(SimulatedJob job) {
+JobSetting setting_of(const SimulatedJob& job) {
   return {.place = job.place,
           .within = job.workload.protocol,
           .between = second_of(job),
@@ -279,8 +277,7 @@ class Search {
     };
     add_choices(best.within, &JobSetting::options, search_.job.workload.settings.options);
     if (!best.between.empty()) {
-      SimulatedJob job = search_.job;
-      add_choices(best.between, &JobSetting::options_between, settings_of_second(job).options);
+      add_choices(best.between, &JobSetting::options_between, settings_of_second(search_.job).options);
     }
     return all;
   }
