@@ -1,6 +1,8 @@
 // What a block does of a program. Messages are exchanged here, too.
 #pragma once
 
+#include "protocols/gpu/experts.hpp"
+#include "protocols/gpu/puts.hpp"
 #include "protocols/gpu/rings.hpp"
 #include "protocols/gpu/trees.hpp"
 
@@ -62,7 +64,7 @@ TWINLINK_GPU_ONLY bool all_to_all(Block& block, const Program& p) {
   return true;
 }
 
-/// All but trees. False: the host has given it up.
+/// All but trees and what is stored where it is to lie. False: the host has given it up.
 template <class Block>
 TWINLINK_GPU_ONLY bool run_in_rings(Block& block, const Program& p) {
   switch (p.operation) {
@@ -85,12 +87,25 @@ TWINLINK_GPU_ONLY bool run_in_rings(Block& block, const Program& p) {
       return ring_reduce(block, p);
     case Operation::all_to_all:
       return all_to_all(block, p);
+    case Operation::put:
+    case Operation::dispatch:
+    case Operation::combine:
+      return true;
   }
   return true;
 }
 
+/// Messages into a peer's memory, and blocks to experts.
+template <class Block>
+TWINLINK_GPU_ONLY bool run_puts(Block& block, const Program& p) {
+  return p.operation == Operation::put ? put_messages(block, p) : exchange_with_experts(block, p);
+}
+/// Is it one of these?
+TWINLINK_GPU constexpr bool is_put(const Program& p) { return p.operation == Operation::put || has_experts(p); }
+
 template <class Block>
 TWINLINK_GPU_ONLY bool run(Block& block, const Program& p) {
+  if (is_put(p)) return run_puts(block, p);
   return is_tree(p) ? tree_all_reduce(block, p) : run_in_rings(block, p);
 }
 

@@ -79,6 +79,24 @@ class HostProgram::Block {
     std::memset(mine(link), 0, room);
   }
 
+  bool put(std::int32_t link, std::uint64_t at, std::uint64_t bytes) {
+    for (std::uint64_t done = 0; done < bytes; done += kPiece) {
+      std::memcpy(of(link).window + at + done, host_.program_.input + at + done,
+                  std::min<std::uint64_t>(kPiece, bytes - done));
+      if (++pieces_ % kPiecesInTurn == 0 && !pause()) return false;
+    }
+    return !host_.given_up_;
+  }
+  [[nodiscard]] std::uint64_t listed(std::int32_t index) const {
+    return host_.program_.numbers[static_cast<std::size_t>(index)];
+  }
+  void tell(std::int32_t link, std::uint64_t step, std::uint64_t bytes) {
+    word(slot(theirs(link), step) + gpu::bytes_room(p_)).store(bytes, kLoose);
+  }
+  std::uint64_t told(std::int32_t link, std::uint64_t step) {
+    return word(slot(mine(link), step) + gpu::bytes_room(p_)).load(kLoose);
+  }
+
   bool move(const gpu::Move& move) {
     std::array<std::byte, kPiece>& value = piece_;
     for (std::size_t at = 0; at < move.bytes; at += kPiece) {

@@ -49,8 +49,8 @@ ProgramArguments CudaRuntime::arguments_of(const DeviceProgram& program) {
   ProgramArguments arguments{};
   arguments.program = program.program;
   arguments.input = program.program.bytes == 0 ? nullptr : reached(program.input);
-  const bool is_exchange = program.program.operation == gpu::Operation::exchange;
-  arguments.output = is_exchange && program.program.received == 0 ? nullptr : reached(program.output);
+  arguments.output =
+      gpu::is_of_two(program.program) && program.program.received == 0 ? nullptr : reached(program.output);
   return arguments;
 }
 
@@ -59,7 +59,9 @@ std::vector<KernelLink> CudaRuntime::links_of(const DeviceProgram& program) {
     return memory == nullptr ? nullptr : static_cast<char*>(static_cast<void*>(for_kernel(memory)));
   };
   std::vector<KernelLink> links;
-  for (const DeviceLink& link : program.links) links.push_back({reached(link.mine), reached(link.theirs)});
+  for (const DeviceLink& link : program.links) {
+    links.push_back({reached(link.mine), reached(link.theirs), reached(link.window)});
+  }
   return links;
 }
 
@@ -100,17 +102,19 @@ Event CudaRuntime::launch(DeviceProgram program, Stream stream) {
     std::ranges::copy(links, arguments.links);
     std::ranges::copy(counts, arguments.counts);
   }
-  if (!fit || !program.stands.empty()) {
+  if (!fit || !program.stands.empty() || !program.numbers.empty()) {
     Lists lists;
     const std::size_t links_at = lists.add(links);
     const std::size_t counts_at = lists.add(counts);
     const std::size_t stands_at = lists.add(program.stands);
     const std::size_t orders_at = lists.add(program.orders);
+    const std::size_t numbers_at = lists.add(program.numbers);
     const void* const uploaded = upload_bytes(lists.bytes(), index);
     arguments.more_links = there<KernelLink>(uploaded, links_at);
     arguments.more_counts = there<KernelCount>(uploaded, counts_at);
     if (!program.stands.empty()) arguments.stands = there<gpu::Stand>(uploaded, stands_at);
     if (!program.orders.empty()) arguments.orders = there<std::int32_t>(uploaded, orders_at);
+    if (!program.numbers.empty()) arguments.numbers = there<std::uint64_t>(uploaded, numbers_at);
   }
   arguments.given_up = &given_up_.there()[index].word;
   arguments.number = ++programs_[index];
@@ -131,6 +135,7 @@ Event CudaRuntime::launch_graph(const DeviceProgram& program, Stream stream) {
   key.add(each_of(program));
   key.add(program.stands);
   key.add(program.orders);
+  key.add(program.numbers);
   key.add(std::vector{static_cast<std::uint64_t>(program.times), static_cast<std::uint64_t>(index),
                       std::atomic_ref(given_up_.here()[index].word).load()});
   auto found = std::ranges::find(graphs_, key.bytes(), &ProgramGraph::key);
@@ -154,6 +159,7 @@ CudaRuntime::ProgramGraph CudaRuntime::make_graph(const DeviceProgram& program, 
   const std::size_t each_at = lists.add(each_of(program));
   const std::size_t stands_at = lists.add(program.stands);
   const std::size_t orders_at = lists.add(program.orders);
+  const std::size_t numbers_at = lists.add(program.numbers);
   check_cuda(cudaMalloc(&graph.lists, lists.bytes().size()), "cudaMalloc");
   check_cuda(cudaMallocHost(&graph.counts, std::max<std::size_t>(counts.size() * sizeof(KernelCount), 1)),
              "cudaMallocHost");
@@ -164,6 +170,7 @@ CudaRuntime::ProgramGraph CudaRuntime::make_graph(const DeviceProgram& program, 
   arguments.each = there<KernelCount>(graph.lists, each_at);
   if (!program.stands.empty()) arguments.stands = there<gpu::Stand>(graph.lists, stands_at);
   if (!program.orders.empty()) arguments.orders = there<std::int32_t>(graph.lists, orders_at);
+  if (!program.numbers.empty()) arguments.numbers = there<std::uint64_t>(graph.lists, numbers_at);
   arguments.given_up = &given_up_.there()[index].word;
   arguments.number = ++programs_[index];
   check_cuda(cudaStreamBeginCapture(queue, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");

@@ -100,6 +100,42 @@ class CudaBlock {
     __threadfence_system();
   }
 
+  __device__ std::uint64_t listed(std::int32_t index) const { return a_.numbers[index]; }
+  __device__ void tell(std::int32_t link, std::uint64_t step, std::uint64_t bytes) {
+    if (threadIdx.x == 0) store_word(slot(theirs(link), step) + gpu::bytes_room(p_), bytes);
+  }
+  __device__ std::uint64_t told(std::int32_t link, std::uint64_t step) {
+    return load_word(slot(mine(link), step) + gpu::bytes_room(p_));
+  }
+
+  /// By 16 B where both ends lie so, else by words or what there is of them.
+  __device__ bool put(std::int32_t number, std::uint64_t at, std::uint64_t bytes) {
+    constexpr unsigned kInFlight = 4;
+    const char* const from = a_.input + at;
+    char* const to = link(number).window + at;
+    std::uint64_t done = 0;
+    if (reinterpret_cast<std::uintptr_t>(from) % sizeof(Pair) == 0 &&
+        reinterpret_cast<std::uintptr_t>(to) % sizeof(Pair) == 0) {
+      const std::uint64_t pairs = bytes / sizeof(Pair);
+      const ulonglong2* const source = reinterpret_cast<const ulonglong2*>(from);
+      ulonglong2* const target = reinterpret_cast<ulonglong2*>(to);
+      std::uint64_t i = threadIdx.x;
+      for (; i + std::uint64_t{kInFlight - 1} * blockDim.x < pairs; i += std::uint64_t{kInFlight} * blockDim.x) {
+        ulonglong2 held[kInFlight];
+#pragma unroll
+        for (unsigned k = 0; k < kInFlight; ++k) held[k] = source[i + std::uint64_t{k} * blockDim.x];
+#pragma unroll
+        for (unsigned k = 0; k < kInFlight; ++k) target[i + std::uint64_t{k} * blockDim.x] = held[k];
+      }
+      for (; i < pairs; i += blockDim.x) target[i] = source[i];
+      done = pairs * sizeof(Pair);
+    }
+    for (std::uint64_t i = done + threadIdx.x * kWord; i < bytes; i += blockDim.x * kWord) {
+      set_own_word(to + i, own_word(from + i, bytes - i), bytes - i);
+    }
+    return true;
+  }
+
   __device__ bool move(const gpu::Move& move) {
     switch (p_.format) {
       case LineFormat::simple:
@@ -330,6 +366,11 @@ __global__ void __launch_bounds__(kProgramThreads) run_tree(const __grid_constan
   CudaBlock block(arguments);
   gpu::tree_all_reduce(block, arguments.program);
 }
+// And what of puts.
+__global__ void __launch_bounds__(kProgramThreads) run_put(const __grid_constant__ ProgramArguments arguments) {
+  CudaBlock block(arguments);
+  gpu::run_puts(block, arguments.program);
+}
 
 }  // namespace
 
@@ -338,6 +379,8 @@ cudaError_t launch_program_kernel(const ProgramArguments& arguments, cudaStream_
   const auto blocks = static_cast<unsigned>(gpu::blocks_of(arguments.program));
   if (gpu::is_tree(arguments.program)) {
     run_tree<<<blocks, kProgramThreads, 0, stream>>>(arguments);
+  } else if (gpu::is_put(arguments.program)) {
+    run_put<<<blocks, kProgramThreads, 0, stream>>>(arguments);
   } else {
     run_program<<<blocks, kProgramThreads, 0, stream>>>(arguments);
   }

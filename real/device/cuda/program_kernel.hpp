@@ -13,6 +13,7 @@ namespace twinlink::real {
 struct KernelLink {
   char* mine = nullptr;
   char* theirs = nullptr;
+  char* window = nullptr;
 };
 /// Slots of one link and channel that have passed before.
 struct KernelCount {
@@ -35,8 +36,9 @@ struct ProgramArguments {
   const KernelCount* more_counts = nullptr;  ///< likewise
   const KernelCount* each = nullptr;         ///< what a run passes, of one that has others before it in its graph
   std::uint64_t runs_before = 0;
-  const gpu::Stand* stands = nullptr;    ///< by channel, device memory; null: the usual place in one ring
-  const std::int32_t* orders = nullptr;  ///< as gpu::Work has them, where `stands` is
+  const gpu::Stand* stands = nullptr;      ///< by channel, device memory; null: the usual place in one ring
+  const std::int32_t* orders = nullptr;    ///< as gpu::Work has them, where `stands` is
+  const std::uint64_t* numbers = nullptr;  ///< as gpu::Work has them, device memory
   // Kernels index plain arrays.
   KernelLink links[kArgumentLinks]{};     // NOLINT(modernize-avoid-c-arrays)
   KernelCount counts[kArgumentCounts]{};  // NOLINT(modernize-avoid-c-arrays): by link, and there by channel
