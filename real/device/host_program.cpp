@@ -31,6 +31,18 @@ std::atomic_ref<std::uint64_t> word(std::byte* at) {
 /// Words are seen whole, and those of one line in their order where the last one releases them: as GPUs see lines.
 constexpr auto kLoose = std::memory_order_relaxed;
 
+/// Programs are short, and as many stacks as the last one had are soon asked for again.
+std::vector<std::vector<std::byte>>& free_stacks() {
+  thread_local std::vector<std::vector<std::byte>> stacks;
+  return stacks;
+}
+std::vector<std::byte> take_stack() {
+  if (free_stacks().empty()) return std::vector<std::byte>(kStack);
+  std::vector<std::byte> stack = std::move(free_stacks().back());
+  free_stacks().pop_back();
+  return stack;
+}
+
 }  // namespace
 
 /// The Block of protocols/gpu/primitives.hpp.
@@ -41,10 +53,14 @@ class HostProgram::Block {
         p_(program.program_.program),
         channel_(number % p_.channels),
         role_(number / p_.channels),
-        stack_(kStack),
+        stack_(take_stack()),
         fiber_(stack_) {
     fiber_.begin([](void* block) { static_cast<Block*>(block)->run(); }, this);
   }
+
+  ~Block() { free_stacks().push_back(std::move(stack_)); }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
 
   [[nodiscard]] bool ended() const { return fiber_.ended(); }
   void go_on() { fiber_.go_on(); }
