@@ -13,7 +13,7 @@
 
 #include "protocols/fibers/fiber.hpp"
 #include "protocols/gpu/run.hpp"
-#include "tests/explore/explored_experts.hpp"
+#include "tests/explore/explored_contents.hpp"
 
 namespace twinlink::explore {
 namespace {
@@ -32,9 +32,6 @@ struct Store {
   std::uint64_t fences = 0;                                      ///< before it
   std::optional<std::uint64_t> step{};                           ///< the slot that it fills
 };
-
-/// What element `i` of rank `rank` holds in the beginning; sums of several differ.
-std::uint64_t value_of(int rank, std::uint64_t i) { return (std::uint64_t{1} << (8 * rank)) + i * 0x01000001000001U; }
 
 /// A rank's own buffers.
 struct Own {
@@ -133,7 +130,7 @@ class World {
       if (gpu::is_of_two(p) && rank == 1) std::swap(own.bytes, own.received);
       Own& buffers = own_buffers.emplace_back();
       if (gpu::has_experts(p)) {
-        ExpertBlocks blocks_of = expert_blocks(p, rank, value_of);
+        ExpertBlocks blocks_of = expert_blocks(p, rank);
         own.bytes = blocks_of.sent * kWord;
         own.received = blocks_of.received.size() * kWord;
         buffers.expected = std::move(blocks_of.received);
@@ -461,59 +458,13 @@ void Block::add_to(std::string& key) const {
 
 /// What is wrong with what the ranks have in the end.
 std::string World::fault() const {
-  const std::uint64_t n = gpu::number(p.ranks);
-  const std::uint64_t elements = p.bytes / kWord;
-  const auto wrong = [&](int rank, std::uint64_t i, std::uint64_t expected) -> std::string {
-    if (own_buffers[gpu::number(rank)].output[i] == expected) return {};
-    return "rank " + std::to_string(rank) + ", element " + std::to_string(i) + " is wrong";
-  };
-  const auto sum = [&](std::uint64_t i) {
-    std::uint64_t all = 0;
-    for (int rank = 0; rank < p.ranks; ++rank) all += value_of(rank, i);
-    return all;
-  };
   for (int rank = 0; rank < p.ranks; ++rank) {
-    const std::uint64_t count = own_buffers[gpu::number(rank)].output.size();
-    for (std::uint64_t i = 0; i < count; ++i) {
-      std::optional<std::uint64_t> expected;
-      switch (p.operation) {
-        case gpu::Operation::clear:
-        case gpu::Operation::echo:
-          break;
-        case gpu::Operation::dispatch:
-        case gpu::Operation::combine:
-          expected = own_buffers[gpu::number(rank)].expected[i];
-          break;
-        case gpu::Operation::exchange:
-        case gpu::Operation::put:
-          expected = value_of(1 - rank, i);
-          break;
-        case gpu::Operation::all_reduce:
-          expected = sum(i);
-          break;
-        case gpu::Operation::broadcast:
-          expected = value_of(p.root, i);
-          break;
-        case gpu::Operation::reduce:
-          if (rank == p.root) expected = sum(i);
-          break;
-        case gpu::Operation::all_gather:
-        case gpu::Operation::reduce_scatter:
-          for (std::uint64_t r = 0; r < n; ++r) {
-            const gpu::Share part = gpu::share(elements, n, r, 1);
-            if (i < part.begin || i >= part.begin + part.length) continue;
-            if (p.operation == gpu::Operation::all_gather) expected = value_of(static_cast<int>(r), i);
-            if (p.operation == gpu::Operation::reduce_scatter && r == gpu::number(rank)) expected = sum(i);
-          }
-          break;
-        case gpu::Operation::all_to_all: {
-          const std::uint64_t each = elements / n;
-          expected = value_of(static_cast<int>(i / each), gpu::number(rank) * each + i % each);
-          break;
-        }
+    const Own& own = own_buffers[gpu::number(rank)];
+    for (std::uint64_t i = 0; i < own.output.size(); ++i) {
+      const auto expected = gpu::has_experts(p) ? std::optional(own.expected[i]) : expected_value(p, rank, i);
+      if (expected && own.output[i] != *expected) {
+        return "rank " + std::to_string(rank) + ", element " + std::to_string(i) + " is wrong";
       }
-      if (!expected) continue;
-      if (std::string text = wrong(rank, i, *expected); !text.empty()) return text;
     }
   }
   return {};

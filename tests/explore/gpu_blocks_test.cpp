@@ -142,6 +142,11 @@ TEST_P(ExploredExperts, NobodyWaitsForCredit) {
   EXPECT_NE(explore_blocks(narrow, {.free_credit = true}, 3).finding, "");
 }
 
+/// On the way back three have the same blocks, but by their lengths ten times as many interleavings.
+TEST(ExploredExpertsOfThree, BlocksArriveInTheirPlaces) {
+  expect_clean(explore_blocks(experts(Operation::dispatch, 3, 1)));
+}
+
 TEST_P(ExploredExperts, WithoutTheFenceItIsFound) {
   EXPECT_NE(explore_blocks(experts(GetParam(), 2, 1), {.no_fence = true}).finding.find("is wrong"), std::string::npos);
 }

@@ -1,4 +1,4 @@
-#include "tests/explore/explored_experts.hpp"
+#include "tests/explore/explored_contents.hpp"
 
 #include <cstddef>
 
@@ -34,8 +34,49 @@ std::uint64_t begin(const Program& p, int from, int to, int expert) {
 
 }  // namespace
 
-ExpertBlocks expert_blocks(const Program& p, int rank,
-                           const std::function<std::uint64_t(int, std::uint64_t)>& element) {
+std::uint64_t value_of(int rank, std::uint64_t i) { return (std::uint64_t{1} << (8 * rank)) + i * 0x01000001000001U; }
+
+std::optional<std::uint64_t> expected_value(const Program& p, int rank, std::uint64_t i) {
+  const std::uint64_t n = gpu::number(p.ranks);
+  const std::uint64_t elements = p.bytes / gpu::kElementBytes;
+  const auto sum = [&] {
+    std::uint64_t all = 0;
+    for (int r = 0; r < p.ranks; ++r) all += value_of(r, i);
+    return all;
+  };
+  switch (p.operation) {
+    case gpu::Operation::clear:
+    case gpu::Operation::echo:
+    case gpu::Operation::dispatch:
+    case gpu::Operation::combine:
+      return std::nullopt;
+    case gpu::Operation::exchange:
+    case gpu::Operation::put:
+      return value_of(1 - rank, i);
+    case gpu::Operation::all_reduce:
+      return sum();
+    case gpu::Operation::broadcast:
+      return value_of(p.root, i);
+    case gpu::Operation::reduce:
+      return rank == p.root ? std::optional(sum()) : std::nullopt;
+    case gpu::Operation::all_gather:
+    case gpu::Operation::reduce_scatter:
+      for (std::uint64_t r = 0; r < n; ++r) {
+        const gpu::Share part = gpu::share(elements, n, r, 1);
+        if (i < part.begin || i >= part.begin + part.length) continue;
+        if (p.operation == gpu::Operation::all_gather) return value_of(static_cast<int>(r), i);
+        if (r == gpu::number(rank)) return sum();
+      }
+      return std::nullopt;
+    case gpu::Operation::all_to_all: {
+      const std::uint64_t each = elements / n;
+      return value_of(static_cast<int>(i / each), gpu::number(rank) * each + i % each);
+    }
+  }
+  return std::nullopt;
+}
+
+ExpertBlocks expert_blocks(const Program& p, int rank) {
   ExpertBlocks blocks;
   blocks.numbers.resize(gpu::numbers_of(p));
   const auto list = [&](Listed what, int places, int expert) -> std::uint64_t& {
@@ -49,7 +90,7 @@ ExpertBlocks expert_blocks(const Program& p, int rank,
       list(Listed::from, places, e) = gpu::kElementBytes * begin(p, rank, to, e);
       list(Listed::to, places, e) = gpu::kElementBytes * blocks.received.size();
       for (std::uint64_t i = 0; i < length(p, from, rank, e); ++i) {
-        blocks.received.push_back(element(from, begin(p, from, rank, e) + i));
+        blocks.received.push_back(value_of(from, begin(p, from, rank, e) + i));
       }
       blocks.sent += length(p, rank, to, e);
     }
