@@ -180,8 +180,12 @@ Bytes room_for_experts(const Protocol& protocol, const Settings& settings, int r
 
 std::unique_ptr<Communicator> join_on(SymmetricHeap& heap, const Protocol& protocol, const Settings& settings) {
   check_settings(protocol, settings);
+  if (settings.options.contains("order")) {
+    throw UsageError("option 'order' of " + std::string(protocol.name()) +
+                     " is for two ranks: blocks to experts are ordered by their own signals");
+  }
   Rank& rank = heap.rank();
-  if (rank.ranks() < 2) throw UsageError("protocol 'symmetric-put': a collective needs two ranks at least");
+  if (rank.ranks() < 2) throw UsageError("a dispatch or a combine needs two ranks at least");
   for (int r = 0; r < rank.ranks(); ++r) {
     if (RankId{r} == rank.id()) continue;
     const Path& path = rank.path_to(RankId{r});

@@ -209,6 +209,9 @@ TEST(Puts, ListsThatDoNotGoTogetherAreRefused) {
     refuses([&](Portions& p) { p.to = beyond; });
     const auto all = join_on(heap, protocol(), by_blocks("0"));
     EXPECT_THROW(static_cast<void>(all->run(Collective::all_reduce, data)), UsageError);
+    Settings ordered = by_blocks("0");
+    set_option(protocol(), ordered, "order", "user");
+    EXPECT_THROW(static_cast<void>(join_on(heap, protocol(), ordered)), UsageError);
     heap.close();
   });
 }

@@ -20,12 +20,12 @@ namespace {
 
 using namespace testing;  // NOLINT: the sample platform's numbers
 
-Settings by_blocks(int blocks, const std::string& order = "user") {
+Settings by_blocks(int blocks, const std::string& order = {}) {
   Settings settings;
   const Protocol& protocol = find_protocol("symmetric-put");
   set_option(protocol, settings, "engine", "blocks");
   set_option(protocol, settings, "blocks", std::to_string(blocks));
-  set_option(protocol, settings, "order", order);
+  if (!order.empty()) set_option(protocol, settings, "order", order);
   return settings;
 }
 
@@ -57,16 +57,16 @@ Seconds time_of_put(const Settings& settings, Bytes size, bool both_ways = false
 }
 
 TEST(PutForms, AMessageIsALaunchItsBytesAndTheWayOfItsFenceAndSignal) {
-  expect_near(time_of_put(by_blocks(1), 64_KiB), kOverhead + 64_KiB / kBlockRate + kHopSimple);
+  expect_near(time_of_put(by_blocks(1, "user"), 64_KiB), kOverhead + 64_KiB / kBlockRate + kHopSimple);
 }
 TEST(PutForms, FourBlocksStoreFourTimesAsMuch) {
-  expect_near(time_of_put(by_blocks(4), 64_KiB), kOverhead + 64_KiB / Rate{4e9} + kHopSimple);
+  expect_near(time_of_put(by_blocks(4, "user"), 64_KiB), kOverhead + 64_KiB / Rate{4e9} + kHopSimple);
 }
 TEST(PutForms, EightBlocksShareWhatAKernelReaches) {
-  expect_near(time_of_put(by_blocks(8), 64_KiB), kOverhead + 64_KiB / kKernelPush + kHopSimple);
+  expect_near(time_of_put(by_blocks(8, "user"), 64_KiB), kOverhead + 64_KiB / kKernelPush + kHopSimple);
 }
 TEST(PutForms, BlocksThatPutAndBlocksThatAwaitPassEachOther) {
-  expect_near(time_of_put(by_blocks(2), 64_KiB, true), kOverhead + 64_KiB / Rate{2e9} + kHopSimple);
+  expect_near(time_of_put(by_blocks(2, "user"), 64_KiB, true), kOverhead + 64_KiB / Rate{2e9} + kHopSimple);
 }
 /// The target opens its memory before the origin launches, and has launched its own blocks by then.
 TEST(PutForms, WhereTheProtocolOrdersTheTargetOpensItsMemoryFirst) {
@@ -91,7 +91,7 @@ Seconds time_to_experts(bool back, const Experts& experts, Bytes block, int time
     workloads::Schedule schedule = back ? workloads::together_combine(shape, rank.id().value, elements)
                                         : workloads::together_dispatch(shape, rank.id().value, elements);
     const Protocol& protocol = find_protocol("symmetric-put");
-    const Settings settings = by_blocks(experts.blocks, "exchange");
+    const Settings settings = by_blocks(experts.blocks);
     const workloads::PortionLists& lists = schedule.steps.front().together->blocks;
     const Bytes slots = room_for_experts(protocol, settings, experts.ranks, lists.portions());
     SymmetricHeap heap(rank, workloads::bytes_of(schedule.data) + slots + 4_KiB, {}, kLong);
