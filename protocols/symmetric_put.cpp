@@ -14,6 +14,11 @@
 //   2. put: device -> the target's device, signal  2. await signal
 //                                                  3. check signal
 //   quiet: all puts have ended
+//   with `engine=blocks` instead, which have signals of their own from the first exchange on (puts/block_puts.hpp)
+//   2. launch: blocks of a kernel put, fence       2. launch: blocks of a kernel await the signals
+//      and signal
+//   3. send check                                  3. receive check
+//   4. wait                                        4. wait
 //
 // A transfer needs no message: the origin knows where to write, and the signal says which place was written, which the
 // target compares with its own.
@@ -25,6 +30,9 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "protocols/builtin.hpp"
@@ -32,6 +40,8 @@
 #include "protocols/core/options.hpp"
 #include "protocols/core/tags.hpp"
 #include "protocols/parts/connection.hpp"
+#include "protocols/puts/block_puts.hpp"
+#include "protocols/puts/expert_puts.hpp"
 
 namespace twinlink {
 namespace {
@@ -44,14 +54,22 @@ constexpr Stream kPutStream{0};
 /// connection, where the user orders them, and there is a beginning behind those.
 constexpr std::size_t kMostInRound = (kMostSignals - 1) / 3;
 
-constexpr std::array kEngines{OptionChoice<Engine>{"copy-engine", Engine::dma},
-                              OptionChoice<Engine>{"kernel", Engine::kernel}};
+/// The CPU asks for each put; or blocks of a kernel put by themselves.
+enum class Mover { copy_engine, kernel, blocks };
+constexpr std::array kMovers{OptionChoice<Mover>{"copy-engine", Mover::copy_engine},
+                             OptionChoice<Mover>{"kernel", Mover::kernel},
+                             OptionChoice<Mover>{"blocks", Mover::blocks}};
 enum class Order { exchange, user };
 constexpr std::array kOrders{OptionChoice<Order>{"exchange", Order::exchange},
                              OptionChoice<Order>{"user", Order::user}};
 
 constexpr std::array kOptions{
-    Option{"engine", kNamesOf<kEngines>, "copy-engine", "who writes into a peer's memory on the same node"},
+    Option{"engine", kNamesOf<kMovers>, "copy-engine",
+           "who writes into a peer's memory on the same node: the copy engine, or a kernel, for each put of the CPU; "
+           "blocks: those of a kernel at each end, which put, fence and signal, and await, by themselves"},
+    Option{"blocks", "COUNT", "0",
+           "of engine=blocks, each way; 0: one for each 16 KiB of a message, and up to 32; of experts one each, and up "
+           "to 32"},
     Option{"order", kNamesOf<kOrders>, "exchange",
            "exchange: the target opens its memory once per exchange; user: the caller orders them, as on a real heap"}};
 
@@ -86,6 +104,11 @@ struct Open {
 /// As many places as a control message holds.
 struct Places {
   std::array<HeapPlace, ControlMessage::kCapacity / sizeof(HeapPlace)> places;
+};
+
+/// From origin to target, of blocks: what it puts in this round, and where, or that it refuses to.
+struct Check {
+  std::uint64_t digest = 0;
 };
 
 static_assert(sizeof(Open) != kConnectMessageSize && sizeof(Places) != kConnectMessageSize);
@@ -125,6 +148,12 @@ class HeapFlow {
       places.push_back({static_cast<std::uint64_t>(found - known_.begin()), view.offset.count(), view.length.count()});
     }
   }
+  /// Of all places of this round.
+  [[nodiscard]] std::uint64_t digest() const {
+    std::uint64_t all = places.size();
+    for (const HeapPlace& place : places) all = all * 0x100000001b3U ^ place.digest(Bytes{place.length});
+    return all & kMostDigest;
+  }
   /// The length of the message that a piece of this round is a part of.
   [[nodiscard]] Bytes whole(const Piece& piece) const { return wholes_[begin_ + piece.number]; }
 
@@ -139,11 +168,11 @@ class HeapFlow {
 
 class SymmetricChannel final : public Channel {
  public:
-  SymmetricChannel(Rank& rank, RankId peer, Settings settings, Engine engine, Order order)
+  SymmetricChannel(Rank& rank, RankId peer, Settings settings, Mover mover, int blocks, Order order)
       : rank_(rank),
         peer_(peer),
         settings_(std::move(settings)),
-        engine_(engine),
+        engine_(mover == Mover::kernel ? Engine::kernel : Engine::dma),
         order_(order),
         through_adapter_(by_adapter(rank.path_to(peer))),
         signals_(static_cast<std::size_t>(settings_.depth_or_one())),
@@ -151,6 +180,7 @@ class SymmetricChannel final : public Channel {
                Lane{.pieces = {}, .depth = signals_.size(), .steps = origin_steps()}} {
     constexpr std::array kControlTags{tags::kHeader, tags::kReady};
     connected(connect_ends(rank, peer, kControlTags, rank.now() + settings_.timeout, numbers_));
+    if (mover == Mover::blocks) by_blocks_ = std::make_unique<BlockPuts>(rank, peer, blocks);
   }
 
   ~SymmetricChannel() override {
@@ -164,15 +194,33 @@ class SymmetricChannel final : public Channel {
 
   [[nodiscard]] std::string path_taken() const override {
     if (through_adapter_) return "one-sided put by the network adapter";
+    if (by_blocks_)
+      return "one-sided put by " + by_blocks_->blocks_taken() + " of a kernel, which signal by themselves";
     return engine_ == Engine::kernel ? "one-sided put by a kernel's stores" : "one-sided put by the copy engine";
   }
 
  private:
   Outcome do_exchange(std::span<const View> outgoing, std::span<const View> incoming) override {
+    if (!by_blocks_) return exchange_in_rounds(outgoing, incoming);
+    try {
+      Outcome outcome = exchange_in_rounds(outgoing, incoming);
+      if (!outcome.ok()) by_blocks_->fail();
+      return outcome;
+    } catch (...) {
+      by_blocks_->fail();
+      throw;
+    }
+  }
+
+  Outcome exchange_in_rounds(std::span<const View> outgoing, std::span<const View> incoming) {
     deadline_ = rank_.now() + settings_.timeout;
+    if (by_blocks_ && !(outgoing.empty() && incoming.empty())) {
+      if (Outcome outcome = by_blocks_->open(deadline_); !outcome.ok()) return outcome;
+    }
     if (Outcome outcome = extend_heap(outgoing, incoming); !outcome.ok()) return outcome;
-    out_.take(outgoing, settings_.chunk_or_whole());
-    in_.take(incoming, settings_.chunk_or_whole());
+    const Bytes chunk = by_blocks_ ? Bytes{} : settings_.chunk_or_whole();
+    out_.take(outgoing, chunk);
+    in_.take(incoming, chunk);
     for (std::size_t begin = 0; begin < std::max(out_.pieces(), in_.pieces()); begin += kMostInRound) {
       const bool open = order_ == Order::exchange || begin > 0;
       if (Outcome outcome = round(begin, open); !outcome.ok()) return outcome;
@@ -234,7 +282,54 @@ class SymmetricChannel final : public Channel {
       if (Outcome outcome = send_open(in_.places); !outcome.ok()) return outcome;
       if (Outcome outcome = recv_open(out_.places); !outcome.ok()) return outcome;
     }
-    return move(rank_, lanes_, deadline_);
+    return by_blocks_ ? move_by_blocks() : move(rank_, lanes_, deadline_);
+  }
+
+  Outcome move_by_blocks() {
+    const std::vector<View>& out = lanes_[kOutgoing].pieces;
+    const std::vector<View>& in = lanes_[kIncoming].pieces;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (Bytes{out_.places[i].offset} + out[i].length > theirs_[out_.places[i].buffer].size) return refuse();
+    }
+    std::vector<Op> ops;
+    for (std::size_t i = 0; i < std::max(out.size(), in.size()); ++i) {
+      const View from = i < out.size() ? out[i] : View{};
+      const View into = i < in.size() ? in[i] : View{};
+      if (from.length == Bytes{} && into.length == Bytes{}) continue;
+      View there;
+      if (i < out.size()) there = {theirs_[out_.places[i].buffer], Bytes{out_.places[i].offset}, from.length};
+      ops.push_back(by_blocks_->launch(from, there, into));
+    }
+    return wait_for_blocks(std::move(ops), !out.empty(), !in.empty());
+  }
+
+  /// The target learns by the check that the origin has other messages, and gives its blocks up.
+  Outcome wait_for_blocks(std::vector<Op> ops, bool sends, bool receives) {
+    ControlMessage check;
+    Op heard;
+    if (receives) {
+      rank_.step("receive check");
+      heard = rank_.recv_control(peer_, tags::kHeader, check);
+      ops.push_back(heard);
+    }
+    if (sends) {
+      rank_.step("send check");
+      ops.push_back(rank_.send_control(peer_, tags::kHeader, ControlMessage(Check{out_.digest()})));
+    }
+    rank_.step("wait");
+    Outcome outcome;
+    while (!ops.empty() && outcome.ok()) {
+      const auto ended = rank_.wait_any(ops, deadline_);
+      if (!ended) outcome = {Status::timed_out, "step 'wait'"};
+      if (!ended) break;
+      const Op op = ops[ended->index];
+      ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(ended->index));
+      if (ended->status != Status::delivered) outcome = {ended->status, "step 'wait'"};
+      if (receives && op == heard && outcome.ok() && check.as<Check>().digest != in_.digest())
+        outcome = not_symmetric();
+    }
+    for (const Op op : ops) rank_.abandon(op);
+    return outcome;
   }
 
   std::vector<Step> target_steps() {
@@ -303,8 +398,13 @@ class SymmetricChannel final : public Channel {
     return rank_.put({target, Bytes{place.offset}, from.length}, from, kPutStream, engine_, signal);
   }
 
-  /// The target must learn it too; without this signal it would wait until its deadline.
+  /// The target must learn it too; without this it would wait until its deadline.
   Outcome refuse() {
+    if (by_blocks_) {
+      const ControlMessage refusal(Check{kRefusal});
+      static_cast<void>(wait(rank_, rank_.send_control(peer_, tags::kHeader, refusal), deadline_));
+      return not_symmetric();
+    }
     const Op sent = rank_.put(no_place(), nothing(), kPutStream, engine_, Signal{tags::kSymmetricSignal, kRefusal});
     static_cast<void>(wait(rank_, sent, deadline_));  // the exchange has failed, whatever the target learns
     return not_symmetric();
@@ -336,6 +436,7 @@ class SymmetricChannel final : public Channel {
   static constexpr std::size_t kIncoming = 0;
   static constexpr std::size_t kOutgoing = 1;
   std::array<Lane, 2> lanes_;
+  std::unique_ptr<BlockPuts> by_blocks_{};
 };
 
 class SymmetricPut final : public Protocol {
@@ -347,6 +448,12 @@ class SymmetricPut final : public Protocol {
   [[nodiscard]] Memory message_memory() const override { return Memory::device; }
   [[nodiscard]] Settings defaults() const override { return {.chunk = Bytes{}, .depth = 64}; }
   [[nodiscard]] bool wants_same_places() const override { return true; }
+  [[nodiscard]] bool cuts_messages(const Settings& settings) const override {
+    return OptionReader(*this, settings).choice("engine", kMovers) != Mover::blocks;
+  }
+  [[nodiscard]] bool does(Collective what, const Settings& settings) const override {
+    return puts_to_experts(what, *this, settings);
+  }
   [[nodiscard]] std::span<const Option> options() const override { return kOptions; }
   [[nodiscard]] Support supports(const Path& path) const override {
     if (!path.one_sided) return {Support::Kind::no, path.one_sided.reason};
@@ -358,11 +465,16 @@ class SymmetricPut final : public Protocol {
     check_settings(*this, settings);
     require_support(*this, rank.path_to(peer));
     const OptionReader read(*this, settings);
-    const Engine engine = read.choice("engine", kEngines);
-    if (engine == Engine::kernel && by_adapter(rank.path_to(peer))) {
+    const Path& path = rank.path_to(peer);
+    const Mover mover = read.choice("engine", kMovers);
+    const int blocks = put_blocks(*this, settings);
+    if (mover != Mover::copy_engine && by_adapter(path)) {
       throw UnavailableError("protocol 'symmetric-put' by a kernel cannot run here: the ranks are on different nodes");
     }
-    return std::make_unique<SymmetricChannel>(rank, peer, settings, engine, read.choice("order", kOrders));
+    if (mover == Mover::blocks && !path.gpu_programs) {
+      throw UnavailableError("protocol 'symmetric-put' by thread blocks cannot run here: " + path.gpu_programs.reason);
+    }
+    return std::make_unique<SymmetricChannel>(rank, peer, settings, mover, blocks, read.choice("order", kOrders));
   }
 };
 

@@ -18,17 +18,21 @@ Outcome Channel::exchange(std::span<const View> outgoing, std::span<const View> 
   return failure_;
 }
 
-Outcome Communicator::run(Collective what, View data, int times) {
+Outcome Communicator::run(Collective what, View data, int times, const Portions& portions) {
   if (times < 1) throw UsageError("a collective runs once at least");
   if (thrown_) std::rethrow_exception(thrown_);
   if (!failure_.ok()) return failure_;
   try {
-    failure_ = do_run(what, data, times);
+    failure_ = do_run(what, data, times, portions);
   } catch (...) {
     thrown_ = std::current_exception();
     throw;
   }
   return failure_;
+}
+
+bool Protocol::does(Collective what, const Settings&) const {
+  return does_collectives() && what != Collective::dispatch && what != Collective::combine;
 }
 
 std::unique_ptr<Communicator> Protocol::join(Rank&, const Settings&) const {

@@ -125,8 +125,21 @@ class Channel {
   std::exception_ptr thrown_{};
 };
 
-/// What all ranks do together in one call.
-enum class Collective { all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all };
+/// What all ranks do together in one call. The last two bring tokens to the experts of all ranks, and back.
+enum class Collective { all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, dispatch, combine };
+
+/// Blocks of unequal lengths, of a dispatch or a combine: one for each expert and rank. Lists go by how many places
+/// behind this rank, or before it, the other one is, and there by expert: those of the rank that has them.
+struct Portions {
+  int experts = 0;                   ///< of a rank, as many as any has
+  Bytes longest{};                   ///< of all blocks of all ranks, which say the same
+  Bytes sent{};                      ///< so much of the data is what goes; behind it lies what comes
+  std::span<const Bytes> lengths{};  ///< of what goes
+  std::span<const Bytes> from{};     ///< where it begins
+  /// Where what comes begins. How long it is nobody knows before it comes, and so of a dispatch only the first places
+  /// count, where the own block of each expert goes: those of other ranks follow it, the nearest one before first.
+  std::span<const Bytes> to{};
+};
 
 /// An open connection of this rank with all others, for protocols that do collectives by themselves: those whose GPUs
 /// pass on, and add up, what they receive. Like a channel otherwise.
@@ -138,7 +151,9 @@ class Communicator {
   /// and a reduce-scatter rank r's part is the r-th, of a broadcast all is rank 0's, and of a reduce the sum; an
   /// all-to-all sends the first half, a block for each rank, and receives the second. `times` of them follow each other
   /// as one graph, which costs the host one launch. After a failure every later call fails in the same way.
-  Outcome run(Collective what, View data, int times = 1);
+  Outcome run(Collective what, View data, int times = 1) { return run(what, data, times, {}); }
+  /// A dispatch, or a combine: what goes lies before what comes.
+  Outcome run(Collective what, View data, int times, const Portions& portions);
   /// What the bytes really take: "ring, ll128, 4 channels; peer memory".
   [[nodiscard]] virtual std::string path_taken(Collective what, View data) const = 0;
   /// What the rule that has chosen this way expects it to take; nothing where it has none.
@@ -147,7 +162,7 @@ class Communicator {
   }
 
  private:
-  virtual Outcome do_run(Collective what, View data, int times) = 0;
+  virtual Outcome do_run(Collective what, View data, int times, const Portions& portions) = 0;
 
   Outcome failure_{};
   std::exception_ptr thrown_{};
@@ -187,6 +202,8 @@ class Protocol {
   [[nodiscard]] virtual bool delegates() const { return false; }
   /// Does it do collectives by itself? Then join() gives a Communicator, and elsewhere it throws.
   [[nodiscard]] virtual bool does_collectives() const { return false; }
+  /// This one, with such settings? Of a protocol that wants_same_places() it is on a symmetric heap.
+  [[nodiscard]] virtual bool does(Collective what, const Settings& settings) const;
   /// Opens the connection with all other ranks, which must do the same. Errors are those of connect().
   [[nodiscard]] virtual std::unique_ptr<Communicator> join(Rank& rank, const Settings& settings) const;
   /// Pure, and the same answer at both ends.

@@ -26,7 +26,10 @@ enum class Operation : std::uint8_t {
   reduce_scatter,  ///< every rank gets its part of the sum
   broadcast,
   reduce,
-  all_to_all  ///< equal blocks of the input, one for each rank, to those of the output, one from each
+  all_to_all,  ///< equal blocks of the input, one for each rank, to those of the output, one from each
+  put,         ///< a message straight into a peer's memory, behind it a signal, and one from it (puts.hpp)
+  dispatch,    ///< blocks of any lengths to the experts of all ranks (experts.hpp)
+  combine      ///< and back
 };
 
 /// How an all-reduce goes.
@@ -49,11 +52,12 @@ struct Program {
   std::int32_t ranks = 1;
   std::int32_t root = 0;
   std::int32_t channels = 1;
-  std::uint64_t bytes = 0;     ///< of the buffer; of an exchange what is sent
-  std::uint64_t received = 0;  ///< of an exchange
+  std::uint64_t bytes = 0;     ///< of the buffer; of an exchange, a put and of blocks to experts what is sent
+  std::uint64_t received = 0;  ///< of these
   std::uint64_t echoes = 0;    ///< of an echo: how often the bytes, in one slot, go there and back
   std::uint64_t slot = 0;      ///< bytes of data that a slot takes: a multiple of 16
   std::uint64_t slots = 0;     ///< of a FIFO
+  std::int32_t experts = 0;    ///< of a rank, as many as any has
 };
 
 constexpr std::int32_t kNoLink = -1;
@@ -139,6 +143,11 @@ TWINLINK_GPU constexpr std::uint64_t tree_piece_of(const Program& p, std::uint64
 /// Bytes of a block of an all-to-all.
 TWINLINK_GPU constexpr std::uint64_t block_of(const Program& p) { return p.bytes / number(p.ranks); }
 
+/// Blocks to experts that a block sends each rank: as many have its channel.
+TWINLINK_GPU constexpr std::uint64_t experts_of(const Program& p, std::int32_t channel) {
+  return turns(number(p.experts - channel), number(p.channels));
+}
+
 /// Bytes that a channel of a ring passes on in each step, of all rounds.
 TWINLINK_GPU constexpr std::uint64_t longest_of(const Program& p, std::int32_t channel) {
   switch (p.operation) {
@@ -161,6 +170,9 @@ TWINLINK_GPU constexpr std::uint64_t longest_of(const Program& p, std::int32_t c
     case Operation::clear:
     case Operation::exchange:
     case Operation::echo:
+    case Operation::put:
+    case Operation::dispatch:
+    case Operation::combine:
       return 0;
   }
   return 0;
@@ -183,9 +195,16 @@ TWINLINK_GPU constexpr bool is_tree(const Program& p) {
 TWINLINK_GPU constexpr bool is_switched(const Program& p) {
   return p.operation == Operation::all_reduce && p.algorithm == Algorithm::nvls;
 }
+TWINLINK_GPU constexpr bool has_experts(const Program& p) {
+  return p.operation == Operation::dispatch || p.operation == Operation::combine;
+}
+/// Is there a message each way, or one way alone?
+TWINLINK_GPU constexpr bool is_of_two(const Program& p) {
+  return p.operation == Operation::exchange || p.operation == Operation::put;
+}
 TWINLINK_GPU constexpr bool has_roles(const Program& p) {
-  return p.operation == Operation::all_to_all || is_tree(p) ||
-         (p.operation == Operation::exchange && p.bytes > 0 && p.received > 0);
+  return p.operation == Operation::all_to_all || is_tree(p) || has_experts(p) ||
+         (is_of_two(p) && p.bytes > 0 && p.received > 0);
 }
 TWINLINK_GPU constexpr std::int32_t roles_of(const Program& p) { return is_switched(p) ? 3 : has_roles(p) ? 2 : 1; }
 /// Those of one role lie one behind the other, by channel.
@@ -216,9 +235,13 @@ TWINLINK_GPU constexpr std::uint64_t stored(LineFormat format, std::uint64_t byt
   }
   return bytes;
 }
-/// Distance of two slots.
-TWINLINK_GPU constexpr std::uint64_t slot_room(const Program& p) {
+/// Room of a slot's bytes.
+TWINLINK_GPU constexpr std::uint64_t bytes_room(const Program& p) {
   return turns(stored(p.format, p.slot), kLl128Line) * kLl128Line;
+}
+/// Distance of two slots. Those of experts have a line behind their bytes, which says how many there are.
+TWINLINK_GPU constexpr std::uint64_t slot_room(const Program& p) {
+  return bytes_room(p) + (has_experts(p) ? kLl128Line : 0);
 }
 /// Room of the FIFO of one channel; those of a link lie one behind the other.
 TWINLINK_GPU constexpr std::uint64_t fifo_room(const Program& p) { return kSlotsAt + p.slots * slot_room(p); }

@@ -3,6 +3,8 @@
 
 #include <type_traits>
 
+#include "protocols/gpu/experts.hpp"
+#include "protocols/gpu/puts.hpp"
 #include "protocols/gpu/rings.hpp"
 #include "protocols/gpu/trees.hpp"
 
@@ -77,6 +79,8 @@ TWINLINK_GPU_INLINE bool run_as(Block& block, const Program& p) {
   if constexpr (What == Operation::broadcast) return ring_broadcast(block, p);
   if constexpr (What == Operation::reduce) return ring_reduce(block, p);
   if constexpr (What == Operation::all_to_all) return all_to_all(block, p);
+  if constexpr (What == Operation::put) return put_messages(block, p);
+  if constexpr (What == Operation::dispatch || What == Operation::combine) return exchange_with_experts(block, p);
   return true;
 }
 
@@ -101,6 +105,12 @@ auto as_known(const Program& p, Known known) {
       return known(std::integral_constant<Operation, Operation::reduce>{}, kRing);
     case Operation::all_to_all:
       return known(std::integral_constant<Operation, Operation::all_to_all>{}, kRing);
+    case Operation::put:
+      return known(std::integral_constant<Operation, Operation::put>{}, kRing);
+    case Operation::dispatch:
+      return known(std::integral_constant<Operation, Operation::dispatch>{}, kRing);
+    case Operation::combine:
+      return known(std::integral_constant<Operation, Operation::combine>{}, kRing);
     case Operation::all_reduce:
       break;
   }

@@ -30,6 +30,10 @@ class ListingBlock {
   static void signal(std::int32_t, std::uint64_t) {}
   static void give_credit(std::int32_t, std::uint64_t) {}
   static void clear(std::int32_t) {}
+  static bool put(std::int32_t, std::uint64_t, std::uint64_t) { return true; }
+  static std::uint64_t listed(std::int32_t) { return 0; }
+  static void tell(std::int32_t, std::uint64_t, std::uint64_t) {}
+  static std::uint64_t told(std::int32_t, std::uint64_t) { return 0; }
   bool move(const Move& move) {
     if (move.into != kNoLink) list_.sent[static_cast<std::size_t>(move.into)].push_back(move.bytes);
     if (move.from != kNoLink) list_.received[static_cast<std::size_t>(move.from)].push_back(move.bytes);

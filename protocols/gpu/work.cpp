@@ -1,6 +1,9 @@
 #include "protocols/gpu/work.hpp"
 
+#include <algorithm>
+
 #include "protocols/core/errors.hpp"
+#include "protocols/gpu/experts.hpp"
 
 namespace twinlink::gpu {
 namespace {
@@ -16,8 +19,11 @@ bool fits(const Work& work) {
     case Operation::clear:
     case Operation::exchange:
     case Operation::echo:
+    case Operation::put:
       return links == 1;
     case Operation::all_to_all:
+    case Operation::dispatch:
+    case Operation::combine:
       return links == static_cast<std::size_t>(work.program.ranks) - 1;
     default:
       if (is_switched(work.program)) return links == static_cast<std::size_t>(work.program.ranks) - 1;
@@ -57,8 +63,18 @@ void require_stands(const Work& work, const std::string& what) {
 }
 
 bool is_ring(Operation operation) {
-  return operation != Operation::clear && operation != Operation::exchange && operation != Operation::echo &&
-         operation != Operation::all_to_all;
+  switch (operation) {
+    case Operation::clear:
+    case Operation::exchange:
+    case Operation::echo:
+    case Operation::all_to_all:
+    case Operation::put:
+    case Operation::dispatch:
+    case Operation::combine:
+      return false;
+    default:
+      return true;
+  }
 }
 
 bool same_bytes(const View& a, const View& b) {
@@ -66,6 +82,30 @@ bool same_bytes(const View& a, const View& b) {
 }
 bool overlap(const View& a, const View& b) {
   return a.buffer == b.buffer && a.offset < b.offset + b.length && b.offset < a.offset + a.length;
+}
+
+/// Of blocks to experts: what goes lies in the input, and fits into a slot; what comes begins in the output.
+void require_numbers(const Work& work, const std::string& what) {
+  const Program& p = work.program;
+  if (!has_experts(p)) return;
+  require(p.experts > 0, what + " without experts");
+  require(p.channels <= p.experts, what + " in more channels than a rank has experts");
+  require(p.format == LineFormat::simple, what + " has slots of simple alone");
+  require(work.numbers.size() == numbers_of(p), what + ": its list does not say everything of every block");
+  const auto listed = [&](Listed which, std::int32_t places, std::int32_t expert) {
+    return work.numbers[static_cast<std::size_t>(index_of(p, which, places, expert))];
+  };
+  for (std::int32_t places = 0; places < p.ranks; ++places) {
+    for (std::int32_t expert = 0; expert < p.experts; ++expert) {
+      const std::uint64_t bytes = listed(Listed::bytes, places, expert);
+      const std::uint64_t from = listed(Listed::from, places, expert);
+      const std::uint64_t to = listed(Listed::to, places, expert);
+      require(bytes <= p.slot,
+              what + ": a block of " + std::to_string(bytes) + " B, and slots of " + std::to_string(p.slot) + " B");
+      require(from <= p.bytes && bytes <= p.bytes - from, what + ": a block is not in the input");
+      require(to <= p.received && (places > 0 || bytes <= p.received - to), what + ": a block has no place");
+    }
+  }
 }
 
 void require_buffers(const Work& work, const std::string& what) {
@@ -78,9 +118,9 @@ void require_buffers(const Work& work, const std::string& what) {
   }
   if (p.operation == Operation::clear) return;
   require(work.input.length == bytes, what + ": its input is not as long as it says");
-  require(work.output.length == Bytes{p.operation == Operation::exchange ? p.received : p.bytes},
+  require(work.output.length == Bytes{is_of_two(p) || has_experts(p) ? p.received : p.bytes},
           what + ": its output is not as long as it says");
-  if (p.operation == Operation::exchange) return;
+  if (is_of_two(p) || has_experts(p)) return;
   const std::uint64_t unit = p.operation == Operation::all_to_all ? kElementBytes * number(p.ranks) : kElementBytes;
   require(p.bytes % unit == 0, what + ": " + std::to_string(p.bytes) + " B are no whole elements of " +
                                    std::to_string(kElementBytes) + " B" +
@@ -123,6 +163,12 @@ std::string_view to_string(Operation operation) {
       return "reduce";
     case Operation::all_to_all:
       return "all-to-all";
+    case Operation::put:
+      return "put";
+    case Operation::dispatch:
+      return "dispatch";
+    case Operation::combine:
+      return "combine";
   }
   return "?";
 }
@@ -135,7 +181,7 @@ std::string describe(const Work& work) {
   const Program& p = work.program;
   std::string text = std::string(to_string(p.operation)) + " " + std::string(to_string(p.format));
   if (is_tree(p) || is_switched(p)) text += " " + std::string(to_string(p.algorithm));
-  if (p.operation == Operation::exchange) {
+  if (is_of_two(p)) {
     text += " " + std::to_string(p.bytes) + " B out, " + std::to_string(p.received) + " B in";
   } else if (p.operation != Operation::clear) {
     text +=
@@ -173,7 +219,7 @@ void require_work(const Work& work) {
   require(p.channels > 0 && p.slots > 0 && p.slot > 0, what + " without channels or slots");
   require(p.slot % (2 * kElementBytes) == 0, what + ": a slot takes a multiple of 16 B");
   require(p.rank >= 0 && p.rank < p.ranks && p.root >= 0 && p.root < p.ranks, what + ": there is no such rank");
-  if (is_ring(p.operation) || p.operation == Operation::all_to_all) {
+  if (is_ring(p.operation) || p.operation == Operation::all_to_all || has_experts(p)) {
     require(p.ranks > 1, what + " of one rank");
     require(p.slots > 1, what + " through one slot: all ranks would wait for each other");
   }
@@ -187,11 +233,15 @@ void require_work(const Work& work) {
   require_stands(work, what);
   require(work.times >= 1, what + " that runs less than once");
   require_buffers(work, what);
+  require_numbers(work, what);
   const Bytes room{fifo_room(p) * number(p.channels)};
   const auto channels = static_cast<std::size_t>(p.channels);
   for (const Link& link : work.links) {
     require(link.mine.length >= room, what + ": a FIFO of its own is too small");
     if (p.operation == Operation::clear) continue;
+    require(p.operation != Operation::put || link.window.length == Bytes{p.bytes},
+            what + ": the peer's memory is not as long as the message");
+    require(!link.carried || (p.operation != Operation::put && !has_experts(p)), what + " over the network");
     require(link.theirs.length >= room, what + ": a peer's FIFO is too small");
     require(link.sent.size() >= channels && link.received.size() >= channels, what + ": a channel without its count");
     require(work.times == 1 || (link.sent_each.size() >= channels && link.received_each.size() >= channels),

@@ -16,6 +16,7 @@ struct Link {
   View mine{};  ///< that the peer fills: memory of this rank
   /// That this rank fills: memory of the peer, which is opened. Of a link that CPUs carry: this rank's own.
   View theirs{};
+  View window{};         ///< of a put: memory of the peer, which is opened, where the message goes
   bool carried = false;  ///< by CPUs over the network: this rank's own takes what is in `theirs`, and fills `mine`
   /// By channel, slots that have passed each way before.
   std::span<const std::uint64_t> sent{};
@@ -36,7 +37,8 @@ struct Work {
   /// By channel, and there by place: the ranks of each ring. Empty: in their order, or nobody asks, as in an
   /// all-reduce.
   std::span<const std::int32_t> orders{};
-  int times = 1;  ///< so many runs follow each other in one graph
+  std::span<const std::uint64_t> numbers{};  ///< of blocks to experts: what lies where (experts.hpp)
+  int times = 1;                             ///< so many runs follow each other in one graph
 };
 
 /// The usual place of a rank.

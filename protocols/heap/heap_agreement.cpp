@@ -52,6 +52,8 @@ std::string describe(const HeapCall& call) {
       return "allocates " + std::to_string(call.size) + " B, aligned to " + std::to_string(call.alignment) + " B";
     case HeapCall::Kind::free:
       return "frees what lies at " + std::to_string(call.offset);
+    case HeapCall::Kind::barrier:
+      return "waits for all";
     case HeapCall::Kind::close:
       return "closes the heap";
   }

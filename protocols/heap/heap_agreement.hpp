@@ -9,7 +9,7 @@
 namespace twinlink {
 
 struct HeapCall {
-  enum class Kind : std::uint64_t { make, allocate, free, close };
+  enum class Kind : std::uint64_t { make, allocate, free, barrier, close };
   Kind kind = Kind::make;
   std::uint64_t size = 0;       ///< of the heap, or of what is allocated
   std::uint64_t alignment = 0;  ///< of what is allocated

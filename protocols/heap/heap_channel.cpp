@@ -259,6 +259,12 @@ std::unique_ptr<HeapChannel> connect_on(SymmetricHeap& heap, RankId peer, const 
                      " is for two ranks: on a symmetric heap all are ordered by their own signals");
   }
   const OptionReader read(protocol, settings);
+  if (read.text("engine") == "blocks") {
+    throw UnavailableError(
+        "puts by thread blocks (engine=blocks) are for two ranks, and on a symmetric heap for dispatch and combine by "
+        "the algorithm 'kernel': messages of many ranks are put by the copy engine, or by a kernel that the CPU "
+        "launches for each");
+  }
   const Engine engine = read.text("engine") == "kernel" ? Engine::kernel : Engine::dma;
   if (engine == Engine::kernel && !heap.is_mapped(peer)) {
     throw UnavailableError("puts by a kernel cannot run here: the ranks are on different nodes");

@@ -73,6 +73,11 @@ void SymmetricHeap::free(const HeapBlock& block) {
                    " of the symmetric heap, or it was freed before");
 }
 
+void SymmetricHeap::barrier() {
+  quiet();
+  agree_on(rank_, {.kind = HeapCall::Kind::barrier}, deadline());
+}
+
 void SymmetricHeap::close() {
   quiet();
   for (const auto& [id, peer] : peers_) rank_.close_memory(peer.buffer);

@@ -1,7 +1,7 @@
 // SymmetricHeap: device memory of every rank, in which the same things lie at the same offsets everywhere, as in
 // OpenSHMEM and NVSHMEM. Whoever knows an offset can put there, get from there and raise signals, without being told.
 //
-//   collective: make, allocate, free, close         agreed upon by all ranks (heap_agreement.hpp)
+//   collective: make, allocate, free, barrier, close  agreed upon by all ranks (heap_agreement.hpp)
 //   once for each peer                              1. send place: the handle of my heap, and where the slots for the
 //                                                      peer's messages are
 //                                                   2. receive place; open it
@@ -65,6 +65,8 @@ class SymmetricHeap {
   HeapBlock allocate(Bytes size, Bytes alignment = kAlignment);
   /// Collective: the same block on all ranks, in whatever order they were allocated.
   void free(const HeapBlock& block);
+  /// Collective: waits for what this rank has put, and for all others to have done so.
+  void barrier();
   /// Collective: waits for what this rank has put, and for all others; then nobody uses this rank's heap any more.
   void close();
 

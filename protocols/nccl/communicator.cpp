@@ -36,6 +36,9 @@ Operation operation_of(Collective what) {
       return Operation::reduce;
     case Collective::all_to_all:
       return Operation::all_to_all;
+    case Collective::dispatch:
+    case Collective::combine:
+      throw UsageError("protocol 'nccl' has no collective with blocks of unequal lengths");
   }
   return Operation::clear;
 }
@@ -85,7 +88,7 @@ class NcclCommunicator final : public Communicator {
   }
 
  private:
-  Outcome do_run(Collective what, View data, int times) override {
+  Outcome do_run(Collective what, View data, int times, const Portions&) override {
     try {
       Outcome outcome;
       const bool as_graph = times > 1 && can_be_graph();

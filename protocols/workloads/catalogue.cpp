@@ -34,7 +34,8 @@ constexpr std::array kAllReduce{
     Algorithm{"hierarchical",
               "rings within nodes; between them, for each GPU, halving and doubling or, of no power of two, a ring",
               "g - 1, 2 log2(n/g) and g - 1 steps", several_nodes, hierarchical_all_reduce},
-    Algorithm{"kernel", kTogether, "2 (n-1) (a + S/n/b), of slots", any_shape, together_all_reduce, true}};
+    Algorithm{"kernel", kTogether, "2 (n-1) (a + S/n/b), of slots", any_shape, together_all_reduce,
+              Collective::all_reduce}};
 constexpr std::string_view kStep = "3 L t, and the last bucket's all-reduce where each ends before the next is there";
 constexpr std::array kTrainingStep{
     Algorithm{"halving-doubling", "each bucket by recursive halving, then doubling", kStep, any_shape,
@@ -43,19 +44,21 @@ constexpr std::array kTrainingStep{
     Algorithm{"tree", "each bucket by binomial trees", kStep, any_shape, tree_all_reduce},
     Algorithm{"hierarchical", "each bucket by rings within nodes and across them", kStep, several_nodes,
               hierarchical_all_reduce},
-    Algorithm{"kernel", kTogether, kStep, any_shape, together_all_reduce, true}};
+    Algorithm{"kernel", kTogether, kStep, any_shape, together_all_reduce, Collective::all_reduce}};
 constexpr std::array kAllGather{
     Algorithm{"ring", "each part goes round once", "(n-1) (a + S/n/b)", any_shape, ring_all_gather},
-    Algorithm{"kernel", kTogether, "(n-1) (a + S/n/b), of slots", any_shape, together_all_gather, true}};
+    Algorithm{"kernel", kTogether, "(n-1) (a + S/n/b), of slots", any_shape, together_all_gather,
+              Collective::all_gather}};
 constexpr std::array kReduceScatter{
     Algorithm{"ring", "each part goes round once, and grows", "(n-1) (a + S/n/b)", any_shape, ring_reduce_scatter},
-    Algorithm{"kernel", kTogether, "(n-1) (a + S/n/b), of slots", any_shape, together_reduce_scatter, true}};
-constexpr std::array kReduce{
-    Algorithm{"tree", "a binomial tree to rank 0: few steps, all bytes in each", "log2(n) (a + S/b)", any_shape,
-              tree_reduce},
-    Algorithm{"ring", "reduce-scatter in a ring, then all parts to rank 0 at once",
-              "(n-1) (a + S/n/b) + a + (n-1)/n S/b", any_shape, ring_reduce},
-    Algorithm{"kernel", kTogether, "(n-2 + p) (a + S/p/b) for p slots", any_shape, together_reduce, true}};
+    Algorithm{"kernel", kTogether, "(n-1) (a + S/n/b), of slots", any_shape, together_reduce_scatter,
+              Collective::reduce_scatter}};
+constexpr std::array kReduce{Algorithm{"tree", "a binomial tree to rank 0: few steps, all bytes in each",
+                                       "log2(n) (a + S/b)", any_shape, tree_reduce},
+                             Algorithm{"ring", "reduce-scatter in a ring, then all parts to rank 0 at once",
+                                       "(n-1) (a + S/n/b) + a + (n-1)/n S/b", any_shape, ring_reduce},
+                             Algorithm{"kernel", kTogether, "(n-2 + p) (a + S/p/b) for p slots", any_shape,
+                                       together_reduce, Collective::reduce}};
 constexpr std::array kGather{Algorithm{"tree", "a binomial tree to rank 0, whose bytes double",
                                        "log2(n) a + (n-1)/n S/b", any_shape, tree_gather},
                              Algorithm{"direct", "all at once", "a + (n-1)/n S/b of rank 0", any_shape, direct_gather}};
@@ -67,20 +70,26 @@ constexpr std::array kBroadcast{
     Algorithm{"tree", "a binomial tree from rank 0", "log2(n) (a + S/b)", any_shape, tree_broadcast},
     Algorithm{"chain", "pieces follow each other from rank to rank", "(n-2 + p) (a + S/p/b) for p pieces", any_shape,
               chain_broadcast},
-    Algorithm{"kernel", kTogether, "(n-2 + p) (a + S/p/b) for p slots", any_shape, together_broadcast, true}};
+    Algorithm{"kernel", kTogether, "(n-2 + p) (a + S/p/b) for p slots", any_shape, together_broadcast,
+              Collective::broadcast}};
 constexpr std::array kAllToAll{
     Algorithm{"bruck", "log2(n) steps, half of all bytes in each", "log2(n) (a + S/2/b)", any_shape, bruck_all_to_all},
     Algorithm{"pairwise", "one partner after the other", "(n-1) (a + S/n/b)", any_shape, pairwise_all_to_all},
     Algorithm{"direct", "all partners at once", "a + (n-1)/n S/b, where nothing is shared", any_shape,
               direct_all_to_all},
-    Algorithm{"kernel", kTogether, "(n-1) (a + S/n/b), of slots", any_shape, together_all_to_all, true}};
+    Algorithm{"kernel", kTogether, "(n-1) (a + S/n/b), of slots", any_shape, together_all_to_all,
+              Collective::all_to_all}};
 constexpr std::string_view kToAll = "(n-1) a and the fullest rank's bytes";
+constexpr std::string_view kByBlocks = "by one kernel on each GPU, of symmetric-put with engine=blocks";
+constexpr std::string_view kIntoSlots = "a + the fullest rank's bytes / b, into slots for each expert and rank";
 constexpr std::array kDispatch{
     Algorithm{"pairwise", "one partner after the other", kToAll, refuse_experts, pairwise_dispatch},
-    Algorithm{"direct", "all partners at once", "a + the fullest rank's bytes / b", refuse_experts, direct_dispatch}};
+    Algorithm{"direct", "all partners at once", "a + the fullest rank's bytes / b", refuse_experts, direct_dispatch},
+    Algorithm{"kernel", kByBlocks, kIntoSlots, refuse_experts, together_dispatch, Collective::dispatch}};
 constexpr std::array kCombine{
     Algorithm{"pairwise", "one partner after the other", kToAll, refuse_experts, pairwise_combine},
-    Algorithm{"direct", "all partners at once", "a + the fullest rank's bytes / b", refuse_experts, direct_combine}};
+    Algorithm{"direct", "all partners at once", "a + the fullest rank's bytes / b", refuse_experts, direct_combine},
+    Algorithm{"kernel", kByBlocks, kIntoSlots, refuse_experts, together_combine, Collective::combine}};
 constexpr std::array kKvCache{
     Algorithm{"list", "each block a message, all of them listed at once",
               "a + k g + S/b for k blocks, each of which takes g to begin", refuse_kv_cache, listed_kv_cache},

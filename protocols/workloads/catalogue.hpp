@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,8 +20,8 @@ struct Algorithm {
   /// Why the algorithm cannot do this shape; empty: it can.
   std::string (*refuses)(const Shape& shape);
   Schedule (*schedule)(const Shape& shape, int rank, std::uint64_t elements);
-  /// By the protocol itself: of protocols that does_collectives(), and what these take where nobody chooses.
-  bool together = false;
+  /// By the protocol itself: of protocols that do it, and what these take where nobody chooses.
+  std::optional<Collective> together{};
 };
 
 struct Workload {

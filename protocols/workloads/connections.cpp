@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "protocols/core/errors.hpp"
+#include "protocols/puts/expert_puts.hpp"
 
 namespace twinlink::workloads {
 namespace {
@@ -96,7 +97,9 @@ void Connections::open(const std::set<RankId>& peers) {
 void Connections::open(const Schedule& schedule) {
   for (const Step& step : schedule.steps) {
     open(peers_of({.steps = {step}}));
-    if (step.together && !communicator_) communicator_ = ways_.within->join(rank_, ways_.settings_within);
+    if (!step.together || communicator_) continue;
+    communicator_ = heap_ != nullptr ? join_on(*heap_, *ways_.within, ways_.settings_within)
+                                     : ways_.within->join(rank_, ways_.settings_within);
   }
 }
 

@@ -130,7 +130,7 @@ Outcome run_steps(ConcurrentRank& rank, const Schedule& schedule, Connections& c
     const Step& step = schedule.steps[i];
     if (step.after > 0) rank.wait_until([&] { return kernels_ended >= step.after; });
     Outcome outcome = step.together ? connections.together().run(step.together->what, buffers.view(step.together->data),
-                                                                 step.together->times)
+                                                                 step.together->times, step.together->blocks.portions())
                                     : run_transfers(rank, step, connections, buffers);
     if (outcome.ok()) outcome = run_locals(rank, step, buffers, timeout);
     if (outcome.ok()) continue;

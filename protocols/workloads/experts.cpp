@@ -138,6 +138,91 @@ Schedule in_turn(const Shape& shape, int rank, const ExpertBlocks& blocks) {
   return schedule;
 }
 
+/// Blocks of every rank and expert. Programs move 16 B at once, so blocks begin at these.
+class BlocksByExpert {
+ public:
+  BlocksByExpert(const Shape& shape, int rank, std::uint64_t elements)
+      : shape_(shape), self_(rank), experts_((shape.experts.count + shape.ranks - 1) / shape.ranks) {
+    double sum = 0;
+    for (const double part : chosen_by(shape.experts)) {
+      sum += part / shape.experts.top;
+      ends_.push_back(std::min(
+          kGrain * static_cast<std::uint64_t>(std::llround(sum * static_cast<double>(elements) / double{kGrain})),
+          elements));
+    }
+    ends_.back() = elements;
+  }
+
+  [[nodiscard]] Schedule schedule(bool back) const {
+    const std::uint64_t out = in_grains(back ? at_experts() : ends_.back());
+    const std::uint64_t in = back ? ends_.back() : at_experts();
+    Schedule schedule{.data = out + in};
+    Together together{.what = back ? Collective::combine : Collective::dispatch,
+                      .data = {Where::data, 0, schedule.data},
+                      .blocks = {.experts = experts_, .longest = longest(), .sent = bytes_of(out)}};
+    for (int places = 0; places < shape_.ranks; ++places) {
+      for (int expert = 0; expert < experts_; ++expert) add(schedule, together.blocks, places, expert, back);
+    }
+    schedule.steps.push_back({.together = std::move(together)});
+    return schedule;
+  }
+
+ private:
+  static constexpr std::uint64_t kGrain = 2;
+
+  static std::uint64_t in_grains(std::uint64_t elements) { return (elements + kGrain - 1) / kGrain * kGrain; }
+  [[nodiscard]] int rank_at(int places) const { return (self_ + places + shape_.ranks) % shape_.ranks; }
+  /// What tokens of one rank have for an expert, among those for all: nothing where the rank has fewer experts.
+  [[nodiscard]] Slice of(int owner, int expert) const {
+    const Slice its = part_of(ends_.size(), shape_.ranks, owner);
+    if (static_cast<std::uint64_t>(expert) >= its.length) return {};
+    const std::size_t number = its.begin + static_cast<std::size_t>(expert);
+    const std::uint64_t begin = number == 0 ? 0 : ends_[number - 1];
+    return {Where::data, begin, ends_[number] - begin};
+  }
+  /// Where this rank's expert has the tokens of the rank so many places before it.
+  [[nodiscard]] Slice at_expert(int expert, int places) const {
+    std::uint64_t begin = 0;
+    for (int before = 0; before < expert; ++before) begin += of(self_, before).length;
+    const std::uint64_t length = of(self_, expert).length;
+    const auto ranks = static_cast<std::uint64_t>(shape_.ranks);
+    return {Where::data, begin * ranks + length * static_cast<std::uint64_t>(places), length};
+  }
+  [[nodiscard]] std::uint64_t at_experts() const {
+    const Slice last = at_expert(experts_ - 1, shape_.ranks - 1);
+    return last.begin + last.length;
+  }
+  [[nodiscard]] Bytes longest() const {
+    std::uint64_t longest = 0;
+    for (std::size_t i = 0; i < ends_.size(); ++i) longest = std::max(longest, ends_[i] - (i == 0 ? 0 : ends_[i - 1]));
+    return bytes_of(longest);
+  }
+  /// Of the tokens of a rank for one expert.
+  [[nodiscard]] std::uint64_t value(int tokens_of, int owner, int expert) const {
+    const std::uint64_t pair = static_cast<std::uint64_t>(tokens_of) * static_cast<std::uint64_t>(shape_.ranks) +
+                               static_cast<std::uint64_t>(owner);
+    return pair * static_cast<std::uint64_t>(experts_) + static_cast<std::uint64_t>(expert) + 1;
+  }
+  /// The block that goes so many places on, and the one that comes from so many places before.
+  void add(Schedule& schedule, PortionLists& blocks, int places, int expert, bool back) const {
+    const int to = rank_at(places);
+    const int from = rank_at(-places);
+    const Slice out = back ? at_expert(expert, (shape_.ranks - places) % shape_.ranks) : of(to, expert);
+    Slice in = back ? of(from, expert) : at_expert(expert, places);
+    blocks.lengths.push_back(bytes_of(out.length));
+    blocks.from.push_back(bytes_of(out.begin));
+    blocks.to.push_back(bytes_of(in.begin));
+    in.begin += blocks.sent.count() / kElement.count();
+    if (out.length > 0) schedule.before.push_back({out, back ? value(to, self_, expert) : value(self_, to, expert)});
+    if (in.length > 0) schedule.after.push_back({in, back ? value(self_, from, expert) : value(from, self_, expert)});
+  }
+
+  const Shape& shape_;
+  int self_;
+  int experts_;                        ///< of a rank, as many as any has
+  std::vector<std::uint64_t> ends_{};  ///< by expert, of the blocks for them
+};
+
 }  // namespace
 
 std::vector<double> expert_shares(const Experts& experts, int ranks) {
@@ -167,6 +252,12 @@ Schedule direct_dispatch(const Shape& shape, int rank, std::uint64_t elements) {
 }
 Schedule pairwise_dispatch(const Shape& shape, int rank, std::uint64_t elements) {
   return in_turn(shape, rank, ExpertBlocks(shape, rank, elements, false));
+}
+Schedule together_dispatch(const Shape& shape, int rank, std::uint64_t elements) {
+  return BlocksByExpert(shape, rank, elements).schedule(false);
+}
+Schedule together_combine(const Shape& shape, int rank, std::uint64_t elements) {
+  return BlocksByExpert(shape, rank, elements).schedule(true);
 }
 Schedule direct_combine(const Shape& shape, int rank, std::uint64_t elements) {
   return all_at_once(shape, rank, ExpertBlocks(shape, rank, elements, true));

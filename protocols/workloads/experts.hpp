@@ -24,4 +24,9 @@ Schedule pairwise_dispatch(const Shape& shape, int rank, std::uint64_t elements)
 Schedule direct_combine(const Shape& shape, int rank, std::uint64_t elements);
 Schedule pairwise_combine(const Shape& shape, int rank, std::uint64_t elements);
 
+/// The same in one step, that the protocol does: experts by experts, in whole 16 B. What has come for an expert lies
+/// without gaps, that of the own rank first and then that of the ranks before it.
+Schedule together_dispatch(const Shape& shape, int rank, std::uint64_t elements);
+Schedule together_combine(const Shape& shape, int rank, std::uint64_t elements);
+
 }  // namespace twinlink::workloads

@@ -44,11 +44,26 @@ struct Local {
   Slice from{};
 };
 
+/// What Portions says of blocks of unequal lengths.
+struct PortionLists {
+  int experts = 0;
+  Bytes longest{};
+  Bytes sent{};
+  std::vector<Bytes> lengths{};
+  std::vector<Bytes> from{};
+  std::vector<Bytes> to{};
+
+  [[nodiscard]] Portions portions() const {
+    return {.experts = experts, .longest = longest, .sent = sent, .lengths = lengths, .from = from, .to = to};
+  }
+};
+
 /// A collective that the protocol does by itself.
 struct Together {
   Collective what = Collective::all_reduce;
   Slice data{};
-  int times = 1;  ///< so many of it follow each other in one graph
+  int times = 1;          ///< so many of it follow each other in one graph
+  PortionLists blocks{};  ///< of a dispatch and a combine
 };
 
 /// First all transfers, at the same time; then what is local, in order. Transfers with one peer follow each other in

@@ -53,6 +53,7 @@ struct Flag {
 struct DeviceLink {
   std::byte* mine = nullptr;
   std::byte* theirs = nullptr;
+  std::byte* window = nullptr;
   std::vector<std::uint64_t> sent{};
   std::vector<std::uint64_t> received{};
   std::vector<std::uint64_t> sent_each{};  ///< of programs that run several times
@@ -66,7 +67,8 @@ struct DeviceProgram {
   std::vector<DeviceLink> links{};
   std::vector<gpu::Stand> stands{};    ///< by channel, as gpu::Work has them
   std::vector<std::int32_t> orders{};  ///< as gpu::Work has them
-  int times = 1;                       ///< one behind the other, as one graph
+  std::vector<std::uint64_t> numbers{};
+  int times = 1;  ///< one behind the other, as one graph
 };
 
 /// A process's view of the devices, with one of them selected. Not thread-safe. A call that fails is an

@@ -31,6 +31,18 @@ std::atomic_ref<std::uint64_t> word(std::byte* at) {
 /// Words are seen whole, and those of one line in their order where the last one releases them: as GPUs see lines.
 constexpr auto kLoose = std::memory_order_relaxed;
 
+/// Programs are short, and as many stacks as the last one had are soon asked for again.
+std::vector<std::vector<std::byte>>& free_stacks() {
+  thread_local std::vector<std::vector<std::byte>> stacks;
+  return stacks;
+}
+std::vector<std::byte> take_stack() {
+  if (free_stacks().empty()) return std::vector<std::byte>(kStack);
+  std::vector<std::byte> stack = std::move(free_stacks().back());
+  free_stacks().pop_back();
+  return stack;
+}
+
 }  // namespace
 
 /// The Block of protocols/gpu/primitives.hpp.
@@ -41,10 +53,14 @@ class HostProgram::Block {
         p_(program.program_.program),
         channel_(number % p_.channels),
         role_(number / p_.channels),
-        stack_(kStack),
+        stack_(take_stack()),
         fiber_(stack_) {
     fiber_.begin([](void* block) { static_cast<Block*>(block)->run(); }, this);
   }
+
+  ~Block() { free_stacks().push_back(std::move(stack_)); }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
 
   [[nodiscard]] bool ended() const { return fiber_.ended(); }
   void go_on() { fiber_.go_on(); }
@@ -77,6 +93,24 @@ class HostProgram::Block {
   void clear(std::int32_t link) {
     const std::size_t room = p_.format == LineFormat::simple ? gpu::kSlotsAt : gpu::fifo_room(p_);
     std::memset(mine(link), 0, room);
+  }
+
+  bool put(std::int32_t link, std::uint64_t at, std::uint64_t bytes) {
+    for (std::uint64_t done = 0; done < bytes; done += kPiece) {
+      std::memcpy(of(link).window + at + done, host_.program_.input + at + done,
+                  std::min<std::uint64_t>(kPiece, bytes - done));
+      if (++pieces_ % kPiecesInTurn == 0 && !pause()) return false;
+    }
+    return !host_.given_up_;
+  }
+  [[nodiscard]] std::uint64_t listed(std::int32_t index) const {
+    return host_.program_.numbers[static_cast<std::size_t>(index)];
+  }
+  void tell(std::int32_t link, std::uint64_t step, std::uint64_t bytes) {
+    word(slot(theirs(link), step) + gpu::bytes_room(p_)).store(bytes, kLoose);
+  }
+  std::uint64_t told(std::int32_t link, std::uint64_t step) {
+    return word(slot(mine(link), step) + gpu::bytes_room(p_)).load(kLoose);
   }
 
   bool move(const gpu::Move& move) {

@@ -103,7 +103,10 @@ class LibraryCommunicator final : public Communicator {
   /// That its calls begin with.
   [[nodiscard]] std::string name() const { return fmt::format("{} ", static_cast<const void*>(comm_.get())); }
 
-  Outcome do_run(Collective what, View data, int times) override {
+  Outcome do_run(Collective what, View data, int times, const Portions&) override {
+    if (what == Collective::dispatch || what == Collective::combine) {
+      throw UsageError("NCCL has no collective with blocks of unequal lengths");
+    }
     if (data.length == Bytes{}) return {};
     const auto parts = gpu::number(rank_.ranks());
     const std::uint64_t halves = what == Collective::all_to_all ? 2 : 1;
@@ -147,6 +150,8 @@ class LibraryCommunicator final : public Communicator {
         return library_.check(call.reduce(memory, memory, count, nccl::kUint64, nccl::kSum, 0, comm, queue),
                               "ncclReduce");
       case Collective::all_to_all:
+      case Collective::dispatch:
+      case Collective::combine:
         break;
     }
     library_.check(call.group_start(), "ncclGroupStart");

@@ -107,9 +107,13 @@ DeviceLink RealRank::device_link(const gpu::Link& link, std::vector<Part>& used)
     used.push_back(part);
     return part.data;
   };
-  return {resolved(link.mine, false), resolved(link.theirs, !link.carried),
-          copied(link.sent),          copied(link.received),
-          copied(link.sent_each),     copied(link.received_each)};
+  return {.mine = resolved(link.mine, false),
+          .theirs = resolved(link.theirs, !link.carried),
+          .window = resolved(link.window, true),
+          .sent = copied(link.sent),
+          .received = copied(link.received),
+          .sent_each = copied(link.sent_each),
+          .received_each = copied(link.received_each)};
 }
 
 Op RealRank::launch(const gpu::Work& work, Stream stream) {
@@ -119,6 +123,7 @@ Op RealRank::launch(const gpu::Work& work, Stream stream) {
   DeviceProgram program{.program = work.program,
                         .stands = {work.stands.begin(), work.stands.end()},
                         .orders = {work.orders.begin(), work.orders.end()},
+                        .numbers = {work.numbers.begin(), work.numbers.end()},
                         .times = work.times};
   std::vector<Part> used;
   for (const View* view : {&work.input, &work.output}) {

@@ -13,6 +13,7 @@
 
 #include "protocols/fibers/fiber.hpp"
 #include "protocols/gpu/run.hpp"
+#include "tests/explore/explored_contents.hpp"
 
 namespace twinlink::explore {
 namespace {
@@ -32,13 +33,12 @@ struct Store {
   std::optional<std::uint64_t> step{};                           ///< the slot that it fills
 };
 
-/// What element `i` of rank `rank` holds in the beginning; sums of several differ.
-std::uint64_t value_of(int rank, std::uint64_t i) { return (std::uint64_t{1} << (8 * rank)) + i * 0x01000001000001U; }
-
 /// A rank's own buffers.
 struct Own {
   Words input{};
   Words output{};
+  Words expected{};  ///< of the output, where blocks go to experts
+  Words numbers{};
 };
 
 class World;
@@ -53,8 +53,8 @@ class Block {
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] gpu::Stand stand() const;
   [[nodiscard]] static std::int32_t rank_at(std::int32_t place) { return place; }
-  [[nodiscard]] std::uint64_t sent(std::int32_t) const { return 0; }
-  [[nodiscard]] std::uint64_t received(std::int32_t) const { return 0; }
+  [[nodiscard]] std::uint64_t sent(std::int32_t) const { return launched_ * each(); }
+  [[nodiscard]] std::uint64_t received(std::int32_t) const { return launched_ * each(); }
   bool await_credit(std::int32_t link, std::uint64_t step);
   bool await_slot(std::int32_t link, std::uint64_t step);
   bool move(const gpu::Move& move);
@@ -63,6 +63,10 @@ class Block {
   void signal(std::int32_t link, std::uint64_t tail);
   void give_credit(std::int32_t link, std::uint64_t credit);
   void clear(std::int32_t) {}
+  bool put(std::int32_t link, std::uint64_t at, std::uint64_t bytes);
+  [[nodiscard]] std::uint64_t listed(std::int32_t index) const;
+  void tell(std::int32_t link, std::uint64_t step, std::uint64_t bytes);
+  std::uint64_t told(std::int32_t link, std::uint64_t step);
 
   // For the explorer.
   void start() {
@@ -70,6 +74,7 @@ class Block {
     fiber_.go_on();
   }
   [[nodiscard]] bool ended() const { return fiber_.ended(); }
+  [[nodiscard]] std::uint64_t launched() const { return launched_; }
   [[nodiscard]] bool can_go_on() const { return !ended() && ready_(); }
   void go_on() {
     ++reads_;
@@ -81,7 +86,10 @@ class Block {
   void add_to(std::string& key) const;
 
  private:
-  void run() { static_cast<void>(gpu::run(*this, p_)); }
+  void run();
+  /// Slots, or signals, of a launch over a link.
+  [[nodiscard]] std::uint64_t each() const { return gpu::has_experts(p_) ? gpu::number(p_.experts) : 1; }
+  bool read_message();
   /// False: the world ends, and so does the block.
   bool read_when(std::function<bool()> ready);
   std::uint64_t seen(std::uint64_t value) {
@@ -106,22 +114,32 @@ class Block {
   std::function<bool()> ready_{};
   std::uint64_t fences_ = 0;
   std::uint64_t reads_ = 0;
+  std::uint64_t launched_ = 0;  ///< and ended
   std::uint64_t digest_ = 0;
 };
 
 /// All ranks, and their memory: for each peer that stores into it a FIFO, in words.
 class World {
  public:
-  World(const gpu::Program& program, const Slips& with) : p(program), slips(with) {
-    memory.assign(gpu::number(p.ranks), Words(room() * gpu::number(p.ranks)));
+  World(const gpu::Program& program, const Slips& with, int times)
+      : p(program), slips(with), launches(gpu::number(is_put() ? 2 : times)) {
+    memory.assign(gpu::number(p.ranks), Words(window() + (is_put() ? launches * (p.bytes + p.received) / kWord : 0)));
     for (int rank = 0; rank < p.ranks; ++rank) {
       gpu::Program own = p;
       own.rank = rank;
-      if (p.operation == gpu::Operation::exchange && rank == 1) std::swap(own.bytes, own.received);
-      const bool exchanges = p.operation == gpu::Operation::exchange;
+      if (gpu::is_of_two(p) && rank == 1) std::swap(own.bytes, own.received);
       Own& buffers = own_buffers.emplace_back();
-      for (std::uint64_t i = 0; i < own.bytes / kWord; ++i) buffers.input.push_back(value_of(rank, i));
-      buffers.output = exchanges ? Words(own.received / kWord) : buffers.input;
+      if (gpu::has_experts(p)) {
+        ExpertBlocks blocks_of = expert_blocks(p, rank);
+        own.bytes = blocks_of.sent * kWord;
+        own.received = blocks_of.received.size() * kWord;
+        buffers.expected = std::move(blocks_of.received);
+        buffers.numbers = std::move(blocks_of.numbers);
+      }
+      const std::uint64_t messages = is_put() ? launches : 1;
+      for (std::uint64_t i = 0; i < messages * own.bytes / kWord; ++i) buffers.input.push_back(value_of(rank, i));
+      buffers.output = in_place() ? buffers.input : Words(messages * own.received / kWord);
+      if (p.operation == gpu::Operation::all_to_all) buffers.output = buffers.input;
       for (int role = 0; role < roles(); ++role) blocks.push_back(std::make_unique<Block>(*this, rank, role, own));
     }
     for (const auto& block : blocks) block->start();
@@ -138,6 +156,7 @@ class World {
 
   gpu::Program p;
   Slips slips;
+  std::uint64_t launches;
   bool stopping = false;
   std::vector<Words> memory;
   std::vector<Own> own_buffers{};
@@ -145,10 +164,20 @@ class World {
   std::string violation{};
 
   [[nodiscard]] int roles() const { return gpu::blocks_of(p); }
+  [[nodiscard]] bool is_put() const { return p.operation == gpu::Operation::put; }
+  [[nodiscard]] bool in_place() const {
+    return !gpu::is_of_two(p) && !gpu::has_experts(p) && p.operation != gpu::Operation::all_to_all;
+  }
+  /// Where messages lie that are put, behind all that is raised.
+  [[nodiscard]] std::uint64_t window() const { return room() * gpu::number(p.ranks); }
+  /// The first word of a launch's message there.
+  [[nodiscard]] std::uint64_t window_of(std::uint64_t launch, std::uint64_t words) const {
+    return window() + (slips.same_place ? 0 : launch * words);
+  }
   [[nodiscard]] std::uint64_t slot_words() const {
     switch (p.format) {
       case LineFormat::simple:
-        return p.slot / kWord;
+        return p.slot / kWord + (gpu::has_experts(p) ? 1 : 0);
       case LineFormat::ll:
         return 2 * (p.slot / kWord);
       case LineFormat::ll128:
@@ -235,8 +264,8 @@ gpu::Stand Block::stand() const {
 
 int Block::peer(std::int32_t link) const {
   if (gpu::is_tree(p_)) return link;
-  if (p_.operation == gpu::Operation::exchange) return 1 - rank_;
-  if (p_.operation == gpu::Operation::all_to_all) return (rank_ + link + 1) % p_.ranks;
+  if (gpu::is_of_two(p_)) return 1 - rank_;
+  if (p_.operation == gpu::Operation::all_to_all || gpu::has_experts(p_)) return (rank_ + link + 1) % p_.ranks;
   return (rank_ + (link == gpu::kBehind ? 1 : p_.ranks - 1)) % p_.ranks;
 }
 
@@ -244,6 +273,54 @@ bool Block::read_when(std::function<bool()> ready) {
   ready_ = std::move(ready);
   if (!world_.stopping) fiber_.pause();
   return !world_.stopping;
+}
+
+/// Launches of a rank follow each other.
+void Block::run() {
+  while (launched_ < world_.launches) {
+    if (!gpu::run(*this, p_) || !read_message()) return;
+    ++launched_;
+    const auto at_end = [this] {
+      return std::ranges::all_of(world_.blocks, [this](const auto& other) {
+        return other == nullptr || other->rank() != rank_ || other->launched() >= launched_;
+      });
+    };
+    if (launched_ < world_.launches && !read_when(at_end)) return;
+  }
+}
+
+/// Whoever waited for the launch reads what was put, one word after the other.
+bool Block::read_message() {
+  if (!world_.is_put() || (gpu::has_roles(p_) ? role_ != gpu::kReceives : p_.received == 0)) return true;
+  const std::uint64_t words = p_.received / kWord;
+  const std::uint64_t begin = world_.window_of(launched_, words);
+  for (std::uint64_t i = 0; i < words; ++i) {
+    if (!read_when([] { return true; })) return false;
+    world_.own_buffers[gpu::number(rank_)].output[launched_ * words + i] = read_word(begin + i);
+  }
+  return true;
+}
+
+bool Block::put(std::int32_t link, std::uint64_t at, std::uint64_t bytes) {
+  const std::uint64_t words = p_.bytes / kWord;
+  const std::uint64_t begin = world_.window_of(launched_, words);
+  for (std::uint64_t i = at / kWord; i < (at + bytes) / kWord; ++i) {
+    store(peer(link), {{begin + i, world_.own_buffers[gpu::number(rank_)].input[launched_ * words + i]}}, std::nullopt);
+  }
+  return true;
+}
+
+std::uint64_t Block::listed(std::int32_t index) const {
+  return world_.own_buffers[gpu::number(rank_)].numbers[gpu::number(index)];
+}
+
+void Block::tell(std::int32_t link, std::uint64_t step, std::uint64_t bytes) {
+  store(peer(link), {{world_.slot_of(rank_, step) + p_.slot / kWord, bytes}}, step);
+}
+
+std::uint64_t Block::told(std::int32_t link, std::uint64_t step) {
+  if (!read_when([] { return true; })) return 0;
+  return read_word(world_.slot_of(peer(link), step) + p_.slot / kWord);
 }
 
 std::uint64_t Block::read_word(std::uint64_t place) { return seen(world_.memory[gpu::number(rank_)][place]); }
@@ -339,10 +416,9 @@ Words Block::take(std::int32_t link, std::uint64_t step, std::uint64_t count) {
 
 bool Block::move(const gpu::Move& move) {
   const std::uint64_t count = move.bytes / kWord;
-  const bool in_place = p_.operation != gpu::Operation::exchange && p_.operation != gpu::Operation::all_to_all;
   Own& buffers = world_.own_buffers[gpu::number(rank_)];
   Words& output = buffers.output;
-  const Words& own = in_place ? output : buffers.input;
+  const Words& own = world_.in_place() ? output : buffers.input;
   const auto own_word = [&](std::uint64_t i) { return own[move.in_at / kWord + i]; };
   Words value(count);
   if (move.from != gpu::kNoLink) {
@@ -382,54 +458,13 @@ void Block::add_to(std::string& key) const {
 
 /// What is wrong with what the ranks have in the end.
 std::string World::fault() const {
-  const std::uint64_t n = gpu::number(p.ranks);
-  const std::uint64_t elements = p.bytes / kWord;
-  const auto wrong = [&](int rank, std::uint64_t i, std::uint64_t expected) -> std::string {
-    if (own_buffers[gpu::number(rank)].output[i] == expected) return {};
-    return "rank " + std::to_string(rank) + ", element " + std::to_string(i) + " is wrong";
-  };
-  const auto sum = [&](std::uint64_t i) {
-    std::uint64_t all = 0;
-    for (int rank = 0; rank < p.ranks; ++rank) all += value_of(rank, i);
-    return all;
-  };
   for (int rank = 0; rank < p.ranks; ++rank) {
-    const std::uint64_t count = own_buffers[gpu::number(rank)].output.size();
-    for (std::uint64_t i = 0; i < count; ++i) {
-      std::optional<std::uint64_t> expected;
-      switch (p.operation) {
-        case gpu::Operation::clear:
-        case gpu::Operation::echo:
-          break;
-        case gpu::Operation::exchange:
-          expected = value_of(1 - rank, i);
-          break;
-        case gpu::Operation::all_reduce:
-          expected = sum(i);
-          break;
-        case gpu::Operation::broadcast:
-          expected = value_of(p.root, i);
-          break;
-        case gpu::Operation::reduce:
-          if (rank == p.root) expected = sum(i);
-          break;
-        case gpu::Operation::all_gather:
-        case gpu::Operation::reduce_scatter:
-          for (std::uint64_t r = 0; r < n; ++r) {
-            const gpu::Share part = gpu::share(elements, n, r, 1);
-            if (i < part.begin || i >= part.begin + part.length) continue;
-            if (p.operation == gpu::Operation::all_gather) expected = value_of(static_cast<int>(r), i);
-            if (p.operation == gpu::Operation::reduce_scatter && r == gpu::number(rank)) expected = sum(i);
-          }
-          break;
-        case gpu::Operation::all_to_all: {
-          const std::uint64_t each = elements / n;
-          expected = value_of(static_cast<int>(i / each), gpu::number(rank) * each + i % each);
-          break;
-        }
+    const Own& own = own_buffers[gpu::number(rank)];
+    for (std::uint64_t i = 0; i < own.output.size(); ++i) {
+      const auto expected = gpu::has_experts(p) ? std::optional(own.expected[i]) : expected_value(p, rank, i);
+      if (expected && own.output[i] != *expected) {
+        return "rank " + std::to_string(rank) + ", element " + std::to_string(i) + " is wrong";
       }
-      if (!expected) continue;
-      if (std::string text = wrong(rank, i, *expected); !text.empty()) return text;
     }
   }
   return {};
@@ -438,11 +473,11 @@ std::string World::fault() const {
 /// Depth first. To go back is to begin anew and repeat what led there.
 class Search {
  public:
-  Search(const gpu::Program& program, const Slips& slips, std::uint64_t most)
-      : p_(program), slips_(slips), most_(most) {}
+  Search(const gpu::Program& program, const Slips& slips, int launches, std::uint64_t most)
+      : p_(program), slips_(slips), launches_(launches), most_(most) {}
 
   BlocksResult run() {
-    world_.emplace(p_, slips_);
+    world_.emplace(p_, slips_, launches_);
     enter();
     while (!levels_.empty() && result_.finding.empty() && result_.states < most_) {
       Level& level = levels_.back();
@@ -483,7 +518,7 @@ class Search {
   }
 
   void repeat() {
-    world_.emplace(p_, slips_);
+    world_.emplace(p_, slips_, launches_);
     for (std::size_t i = 0; i + 1 < levels_.size(); ++i) world_->take(levels_[i].choices[levels_[i].next - 1]);
     stale_ = false;
   }
@@ -499,6 +534,7 @@ class Search {
 
   gpu::Program p_;
   Slips slips_;
+  int launches_;
   std::uint64_t most_;
   std::optional<World> world_;
   bool stale_ = false;
@@ -509,9 +545,9 @@ class Search {
 
 }  // namespace
 
-BlocksResult explore_blocks(gpu::Program program, const Slips& slips, std::uint64_t most_states) {
+BlocksResult explore_blocks(gpu::Program program, const Slips& slips, int launches, std::uint64_t most_states) {
   program.channels = 1;
-  return Search(program, slips, most_states).run();
+  return Search(program, slips, launches, most_states).run();
 }
 
 }  // namespace twinlink::explore

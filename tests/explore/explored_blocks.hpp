@@ -18,6 +18,7 @@ struct Slips {
   bool torn_lines = false;   ///< LL128: a line is not seen whole
   bool torn_halves = false;  ///< LL: nor are its halves
   bool free_credit = false;  ///< a slot is filled again without asking
+  bool same_place = false;   ///< of puts: the second message overwrites the first one, and nobody has been asked
   bool fan = false;          ///< no slip: all ranks are below rank 0; else one below the other
 };
 
@@ -30,8 +31,10 @@ struct BlocksResult {
   [[nodiscard]] bool clean() const { return complete && finding.empty() && executions > 0; }
 };
 
-/// Every rank has the program with its own number and, of an exchange, its own lengths: rank 0 sends `bytes`, and rank
-/// 1 `received`. At most so many states.
-BlocksResult explore_blocks(gpu::Program program, const Slips& slips = {}, std::uint64_t most_states = 2'000'000);
+/// Every rank has the program with its own number and, of an exchange or a put, its own lengths: rank 0 sends `bytes`,
+/// and rank 1 `received`. A put is launched twice, and its messages lie behind each other; who receives reads each one
+/// when its launch has ended. So are blocks to experts `launches` times, to the same places. At most so many states.
+BlocksResult explore_blocks(gpu::Program program, const Slips& slips = {}, int launches = 1,
+                            std::uint64_t most_states = 2'000'000);
 
 }  // namespace twinlink::explore

@@ -89,6 +89,71 @@ TEST_P(ExploredBlocks, ASlotThatIsFilledWithoutACreditIsFound) {
 INSTANTIATE_TEST_SUITE_P(Of, ExploredBlocks, testing::Values(LineFormat::simple, LineFormat::ll, LineFormat::ll128),
                          [](const auto& tested) { return std::string(gpu::to_string(tested.param)); });
 
+// ---- puts with a signal ---------------------------------------------------------------------------------------------
+
+Program puts(std::uint64_t elements, std::uint64_t back = 0) {
+  return {.operation = Operation::put, .ranks = 2, .bytes = elements * 8, .received = back * 8, .slot = 16};
+}
+void expect_clean(const BlocksResult& result) {
+  EXPECT_TRUE(result.clean()) << result.finding << ", " << result.states << " states";
+}
+
+/// Neither sees a byte that is not there, nor does a second message, with its signal, come before the first one.
+TEST(ExploredPuts, TwoMessagesAreThereWhenTheirSignalsAre) {
+  expect_clean(explore_blocks(puts(3)));
+  expect_clean(explore_blocks(puts(2, 1)));
+}
+
+TEST(ExploredPuts, WithoutTheFenceStaleBytesAreFound) {
+  EXPECT_NE(explore_blocks(puts(1), {.no_fence = true}).finding.find("is wrong"), std::string::npos);
+  EXPECT_NE(explore_blocks(puts(2, 1), {.no_fence = true}).finding.find("is wrong"), std::string::npos);
+}
+
+/// Who puts again to the same place must know that it has been read: a signal does not say it.
+TEST(ExploredPuts, ASecondMessageToTheSamePlaceThatNobodyHasOpenedIsFound) {
+  EXPECT_NE(explore_blocks(puts(2), {.same_place = true}).finding.find("is wrong"), std::string::npos);
+}
+
+// ---- blocks to experts ----------------------------------------------------------------------------------------------
+
+/// Twice as many slots as a rank has experts.
+Program experts(Operation operation, int ranks, int of_each) {
+  return {.operation = operation,
+          .ranks = ranks,
+          .slot = 16,
+          .slots = 2 * static_cast<std::uint64_t>(of_each),
+          .experts = of_each};
+}
+
+class ExploredExperts : public testing::TestWithParam<Operation> {};
+
+TEST_P(ExploredExperts, BlocksOfTwoRanksArriveWithTheirLengths) {
+  expect_clean(explore_blocks(experts(GetParam(), 2, 2)));
+}
+
+/// Slots that were read are filled again.
+TEST_P(ExploredExperts, AThirdTimeOverwritesNothing) { expect_clean(explore_blocks(experts(GetParam(), 2, 1), {}, 3)); }
+
+/// A third launch is why there are two slots for each expert: none waits for credit, and none needs it.
+TEST_P(ExploredExperts, NobodyWaitsForCredit) {
+  expect_clean(explore_blocks(experts(GetParam(), 2, 1), {.free_credit = true}, 3));
+  Program narrow = experts(GetParam(), 2, 1);
+  narrow.slots = 1;
+  EXPECT_NE(explore_blocks(narrow, {.free_credit = true}, 3).finding, "");
+}
+
+/// On the way back three have the same blocks, but by their lengths ten times as many interleavings.
+TEST(ExploredExpertsOfThree, BlocksArriveInTheirPlaces) {
+  expect_clean(explore_blocks(experts(Operation::dispatch, 3, 1)));
+}
+
+TEST_P(ExploredExperts, WithoutTheFenceItIsFound) {
+  EXPECT_NE(explore_blocks(experts(GetParam(), 2, 1), {.no_fence = true}).finding.find("is wrong"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, ExploredExperts, testing::Values(Operation::dispatch, Operation::combine),
+                         [](const auto& tested) { return std::string(gpu::to_string(tested.param)); });
+
 TEST(SlipsOfBlocks, ARingThroughOneSlotWaitsForEver) {
   Program program = program_of(Operation::all_reduce, LineFormat::ll, 2, 2);
   program.slots = 1;

@@ -41,6 +41,10 @@ class CountingBlock {
   void signal(std::int32_t, std::uint64_t) {}
   void give_credit(std::int32_t, std::uint64_t) {}
   void clear(std::int32_t) {}
+  static bool put(std::int32_t, std::uint64_t, std::uint64_t) { return true; }
+  static std::uint64_t listed(std::int32_t) { return 0; }
+  static void tell(std::int32_t, std::uint64_t, std::uint64_t) {}
+  static std::uint64_t told(std::int32_t, std::uint64_t) { return 0; }
   bool move(const Move& move) {
     const bool has_slot = move.into != kNoLink || move.from != kNoLink;
     EXPECT_LE(has_slot ? move.bytes : 0, most_);

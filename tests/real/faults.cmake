@@ -52,6 +52,8 @@ fault_test(killed_cuda_ipc ${run} --protocol cuda-ipc -b 1M -e 1M FAULT MPI:100
   CODE fails SAYS "rank 1 .*exited on.signal 9" SILENT)
 fault_test(killed_symmetric_put ${run} --protocol symmetric-put -b 64K -e 64K -i 100000 FAULT MPI:200
   CODE fails SAYS "rank 1 .*exited on.signal 9" SILENT)
+fault_test(killed_symmetric_put_blocks DEVICES host ${run} --protocol symmetric-put -o engine=blocks -b 64K -e 64K
+  -i 100000 FAULT MPI:200 CODE fails SAYS "rank 1 .*exited on.signal 9" SILENT)
 fault_test(killed_nccl DEVICES host ${run} --protocol nccl -b 64K -e 64K -i 100000 FAULT MPI:200
   CODE fails SAYS "rank 1 .*exited on.signal 9" SILENT)
 

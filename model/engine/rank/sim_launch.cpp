@@ -38,6 +38,7 @@ SimProgram::Link SimRank::program_link(const gpu::Link& link, Rate rate) {
     result.out = world_.machine.block(place(id_).node, own, there, rate);
     result.way_out = world_.topology.latency_of_store(own.location, there.location);
   }
+  if (link.window.buffer.id != 0) result.window = program_memory(link.window, true);
   const End here = end_of(result.mine, Engine::kernel, gpu);
   const Location counters = link.carried ? world_.topology.host_buffers(gpu) : here.location;
   // The request, and what it brings.
@@ -61,6 +62,7 @@ Op SimRank::launch(const gpu::Work& work, Stream stream) {
   const auto channels = static_cast<std::size_t>(work.program.channels);
   SimProgram::Parts parts{.stands = {work.stands.begin(), work.stands.end()},
                           .orders = {work.orders.begin(), work.orders.end()},
+                          .numbers = {work.numbers.begin(), work.numbers.end()},
                           .own = world_.machine.block(place(id_).node, own, own, std::nullopt),
                           .times = work.times,
                           .gap = costs->next ? costs->next->value : Seconds{}};
@@ -74,7 +76,9 @@ Op SimRank::launch(const gpu::Work& work, Stream stream) {
   for (const gpu::Link& link : work.links) {
     parts.links.push_back(program_link(link, costs->rate_of(work.program.format)));
     operation->others.push_back(parts.links.back().mine);
-    if (parts.links.back().theirs.allocation) operation->others.push_back(parts.links.back().theirs);
+    for (const Part& part : {parts.links.back().theirs, parts.links.back().window}) {
+      if (part.allocation) operation->others.push_back(part);
+    }
   }
   if (gpu::is_switched(work.program)) add_switch(costs->rate.value, parts);
   operation->report.verb = "launch";

@@ -95,6 +95,26 @@ class SimBlock final : public FlowListener,
     static_cast<void>(await_flows());
   }
 
+  bool put(std::int32_t link, std::uint64_t at, std::uint64_t bytes) {
+    start(of(link).out, bytes);
+    start(host_.parts_.own, (bytes + 1) / 2);
+    if (!await_flows()) return false;
+    if (bytes == 0) return true;
+    const Part& window = of(link).window;
+    const Part& input = host_.parts_.input;
+    window.allocation->content.write(window.offset + Bytes{at},
+                                     input.allocation->content.slice(input.offset + Bytes{at}, Bytes{bytes}));
+    return true;
+  }
+  [[nodiscard]] std::uint64_t listed(std::int32_t index) const {
+    return host_.parts_.numbers[static_cast<std::size_t>(index)];
+  }
+  void tell(std::int32_t link, std::uint64_t step, std::uint64_t bytes) { theirs(link).told[step] = bytes; }
+  [[nodiscard]] std::uint64_t told(std::int32_t link, std::uint64_t step) {
+    const auto said = mine(link).told.extract(step);
+    return said.empty() ? 0 : said.mapped();
+  }
+
   bool move(const gpu::Move& move) {
     const bool lines = p_.format != LineFormat::simple;
     const bool receives = move.from != gpu::kNoLink;

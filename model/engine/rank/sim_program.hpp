@@ -62,9 +62,10 @@ class RaisedNumber {
 
 /// Of the FIFO of a channel: what its owner sees of the peer's doings.
 struct SimFifo {
-  RaisedNumber begun{};   ///< slots whose first line is there
-  RaisedNumber filled{};  ///< slots that are there
-  RaisedNumber credit{};  ///< slots of the other way that the peer has read
+  RaisedNumber begun{};                           ///< slots whose first line is there
+  RaisedNumber filled{};                          ///< slots that are there
+  RaisedNumber credit{};                          ///< slots of the other way that the peer has read
+  std::map<std::uint64_t, std::uint64_t> told{};  ///< by step of a slot that is not read: what its line says
 };
 
 /// What the programs of a job share.
@@ -79,6 +80,7 @@ class SimProgram {
   struct Link {
     Part mine{};
     Part theirs{};
+    Part window{};  ///< of a put
     std::vector<std::uint64_t> sent{};
     std::vector<std::uint64_t> received{};
     std::vector<std::uint64_t> sent_each{};
@@ -94,7 +96,8 @@ class SimProgram {
     std::vector<Link> links{};
     std::vector<gpu::Stand> stands{};    ///< by channel
     std::vector<std::int32_t> orders{};  ///< as gpu::Work has them
-    std::vector<FlowRoute> own{};        ///< within the GPU's memory
+    std::vector<std::uint64_t> numbers{};
+    std::vector<FlowRoute> own{};  ///< within the GPU's memory
     // Of a program whose switch adds up.
     std::vector<FlowRoute> sums{};    ///< of what the GPU reads added up
     std::vector<FlowRoute> spread{};  ///< of what it stores to all

@@ -14,6 +14,7 @@
 #include "platforms/tools/placement.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/registry.hpp"
+#include "protocols/workloads/catalogue.hpp"
 #include "protocols/workloads/connections.hpp"
 
 namespace twinlink::model {
@@ -56,6 +57,16 @@ SimulatedJob job_with(SimulatedJob job, const JobSetting& setting, const std::st
   return job;
 }
 
+/// The collective that a protocol may do by itself instead of a workload's messages; nothing: none.
+const workloads::Algorithm* done_by_itself(const std::string& workload) {
+  for (const workloads::Workload& each : workloads::all_workloads()) {
+    if (each.name != workload) continue;
+    const auto found = std::ranges::find_if(each.algorithms, [](const auto& a) { return a.together.has_value(); });
+    return found == each.algorithms.end() ? nullptr : &*found;
+  }
+  return nullptr;
+}
+
 /// In how many words it differs.
 int changes(const JobSetting& from, const JobSetting& to) {
   return static_cast<int>(from.place != to.place) + static_cast<int>(from.within != to.within) +
@@ -76,6 +87,7 @@ class Search {
     advice_.predicted = of_sizes_ && search.job.workload.algorithm.empty() && advice_.ranks > kMostRanksOfAll;
     if (of_sizes_ && search.job.workload.algorithm.empty() && !advice_.predicted) all_ = "all";
     if (!search.job.workload.algorithm.empty()) all_ = search.job.workload.algorithm;
+    if (of_sizes_) by_itself_ = done_by_itself(search.job.workload.workload);
   }
 
   JobAdvice run() {
@@ -169,7 +181,8 @@ class Search {
           if (of_algorithm(sample) && (best == nullptr || sample.time_us < best->time_us)) best = &sample;
         }
         for (JobSetting& setting : moves(best->setting, size.size)) {
-          if (done_.insert({i, algorithm, setting}).second) tasks.push_back({i, std::move(setting), algorithm});
+          const std::string name = algorithm_for(setting, algorithm);
+          if (done_.insert({i, name, setting}).second) tasks.push_back({i, std::move(setting), name});
         }
       }
     }
@@ -183,6 +196,31 @@ class Search {
         add(advice_.sizes[task.size], {task.setting, times.algorithms[n], times.us[n]});
       }
     });
+  }
+
+  /// A protocol that does the workload by itself with such options alone has no messages then, and without them no
+  /// algorithm that is its own.
+  [[nodiscard]] std::string algorithm_for(const JobSetting& setting, const std::string& algorithm) const {
+    const Protocol& protocol = find_protocol(setting.within);
+    if (by_itself_ == nullptr || !search_.job.workload.algorithm.empty() || protocol.does_collectives()) {
+      return algorithm;
+    }
+    Settings settings;
+    for (const auto& [name, value] : search_.job.workload.settings.options) settings.options[name] = value;
+    for (const auto& [name, value] : setting.options) settings.options[name] = value;
+    const bool own = setting.between.empty() && protocol.does(*by_itself_->together, settings);
+    return own ? std::string(by_itself_->name) : algorithm == by_itself_->name ? all_ : algorithm;
+  }
+  /// With these options the protocol does the workload by itself; none: it never does, or without any.
+  [[nodiscard]] std::map<std::string, std::string> options_by_itself(const Protocol& protocol) const {
+    if (by_itself_ == nullptr || !search_.job.workload.algorithm.empty() || protocol.does_collectives()) return {};
+    for (const Option& option : protocol.options()) {
+      for (const std::string& choice : other_choices(option, largest())) {
+        const Settings settings{.options = {{std::string(option.name), choice}}};
+        if (protocol.does(*by_itself_->together, settings)) return settings.options;
+      }
+    }
+    return {};
   }
 
   /// `workload` may have chosen an algorithm that was asked for by its name too.
@@ -238,6 +276,12 @@ class Search {
     std::vector<JobSetting> all;
     const std::vector<std::string> others = fitting(paths(false));
     for (const std::string& name : fitting(paths(true))) {
+      if (auto options = options_by_itself(find_protocol(name)); !options.empty()) {
+        all.push_back(best);
+        all.back().within = name;
+        all.back().between.clear();
+        all.back().options = std::move(options);
+      }
       all.push_back(best);
       all.back().within = name;
       if (!search_.any_between) continue;
@@ -329,6 +373,7 @@ class Search {
   std::vector<Place> places_{};
   bool of_sizes_ = true;
   std::string all_{};
+  const workloads::Algorithm* by_itself_ = nullptr;  ///< of the workload
   JobAdvice advice_{};
   std::set<std::tuple<std::size_t, std::string, JobSetting>> done_{};
   struct Less {

@@ -17,6 +17,7 @@
 #include "protocols/bench/workload/job_heap.hpp"
 #include "protocols/bench/workload/message_costs.hpp"
 #include "protocols/bench/workload/times.hpp"
+#include "protocols/puts/expert_puts.hpp"
 #include "protocols/workloads/execution.hpp"
 #include "protocols/workloads/groups.hpp"
 
@@ -44,8 +45,10 @@ bool by_one_protocol(const workloads::Ways& ways) {
 /// What the plan may run: the one that the user chose, or all that the shape allows.
 std::vector<const Algorithm*> candidates(const WorkloadPlan& plan, const Shape& shape) {
   if (plan.algorithms.size() == 1) return plan.algorithms;
-  const bool by_itself = by_one_protocol(plan.ways) && plan.ways.within->does_collectives() &&
-                         std::ranges::any_of(plan.workload->algorithms, &Algorithm::together);
+  const bool by_itself =
+      by_one_protocol(plan.ways) && std::ranges::any_of(plan.workload->algorithms, [&](const Algorithm& each) {
+        return each.together && plan.ways.within->does(*each.together, plan.ways.settings_within);
+      });
   std::vector<const Algorithm*> all;
   for (const Algorithm& algorithm : plan.workload->algorithms) {
     // Who asks for all of them gets those of messages, too.
@@ -87,7 +90,8 @@ void require_pairs(const Rank& rank, const WorkloadPlan& plan, const Schedule& s
 void require_together(const WorkloadPlan& plan, const Algorithm& algorithm) {
   if (!algorithm.together) return;
   for (const Protocol* protocol : {plan.ways.within, plan.ways.between, plan.ways.between_domains}) {
-    if (protocol == nullptr || (protocol->does_collectives() && protocol == plan.ways.within)) continue;
+    if (protocol == nullptr) continue;
+    if (protocol == plan.ways.within && protocol->does(*algorithm.together, plan.ways.settings_within)) continue;
     throw UsageError(fmt::format("{}, {}: {} does no collectives by itself{}", plan.workload->name, algorithm.name,
                                  protocol->name(),
                                  protocol == plan.ways.within ? "" : " together with another protocol"));
@@ -127,7 +131,7 @@ class WorkloadRun {
     if (self_ == 0) series = heading_of(rank_, plan_);
     const auto all_candidates = candidates(plan_, shape_);
     // Of messages; what a protocol does by itself is not made of them, and nothing is predicted.
-    const bool of_messages = !std::ranges::all_of(all_candidates, &Algorithm::together);
+    const bool of_messages = std::ranges::any_of(all_candidates, [](const Algorithm* each) { return !each->together; });
     if (of_messages && (!plan_.company.meet || plan_.algorithms.size() != 1)) learn_the_costs();
     std::vector<Candidate> all;
     for (const Bytes size : plan_.sizes) add_candidates(all, size);
@@ -181,18 +185,30 @@ class WorkloadRun {
   void open(std::span<const Candidate> candidates) {
     std::uint64_t data = 0;
     std::uint64_t scratch = 0;
+    Bytes slots{};
     for (const Candidate& candidate : candidates) {
       data = std::max(data, candidate.schedule.data);
       scratch = std::max(scratch, candidate.schedule.scratch);
+      slots = std::max(slots, slots_of(candidate.schedule));
     }
-    open(data, scratch);
+    open(data, scratch, slots);
     for (const Candidate& candidate : candidates) connections_->open(candidate.schedule);
   }
-  void open(std::uint64_t data, std::uint64_t scratch) {
+  /// What blocks that are put take of the heap.
+  [[nodiscard]] Bytes slots_of(const Schedule& schedule) const {
+    Bytes slots{};
+    for (const workloads::Step& step : schedule.steps) {
+      if (!step.together || step.together->blocks.experts == 0) continue;
+      slots = std::max(slots, room_for_experts(*plan_.ways.within, plan_.ways.settings_within, shape_.ranks,
+                                               step.together->blocks.portions()));
+    }
+    return slots;
+  }
+  void open(std::uint64_t data, std::uint64_t scratch, Bytes slots = {}) {
     if (workloads::wants_heap(plan_.ways)) {
       data = most_of_all(rank_, std::max<std::uint64_t>(data, 1), patience_);
       scratch = most_of_all(rank_, std::max<std::uint64_t>(scratch, 1), patience_);
-      make_heap(heap_, rank_, plan_, bytes_of(data + scratch), 2);
+      make_heap(heap_, rank_, plan_, bytes_of(data + scratch) + slots, 3);
       buffers_.emplace(*heap_, data, scratch);
     } else {
       plan_.require_room(rank_, bytes_of(data + scratch), plan_.name());

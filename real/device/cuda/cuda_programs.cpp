@@ -49,8 +49,8 @@ ProgramArguments CudaRuntime::arguments_of(const DeviceProgram& program) {
   ProgramArguments arguments{};
   arguments.program = program.program;
   arguments.input = program.program.bytes == 0 ? nullptr : reached(program.input);
-  const bool is_exchange = program.program.operation == gpu::Operation::exchange;
-  arguments.output = is_exchange && program.program.received == 0 ? nullptr : reached(program.output);
+  arguments.output =
+      gpu::is_of_two(program.program) && program.program.received == 0 ? nullptr : reached(program.output);
   arguments.link_count = program.links.size();
   return arguments;
 }
@@ -60,7 +60,9 @@ std::vector<KernelLink> CudaRuntime::links_of(const DeviceProgram& program) {
     return memory == nullptr ? nullptr : static_cast<char*>(static_cast<void*>(for_kernel(memory)));
   };
   std::vector<KernelLink> links;
-  for (const DeviceLink& link : program.links) links.push_back({reached(link.mine), reached(link.theirs)});
+  for (const DeviceLink& link : program.links) {
+    links.push_back({reached(link.mine), reached(link.theirs), reached(link.window)});
+  }
   return links;
 }
 
@@ -115,6 +117,7 @@ std::vector<std::uint64_t> numbers_of(const ProgramArguments& arguments, int tim
           p.echoes,
           p.slot,
           p.slots,
+          number(p.experts),
           address(arguments.input),
           address(arguments.output),
           number(times),
@@ -148,12 +151,13 @@ Event CudaRuntime::launch(DeviceProgram program, Stream stream) {
   const std::vector<KernelLink> links = links_of(program);
   const std::vector<KernelCount> counts = counts_of(program);
   const bool passed = pass_on(links, counts, arguments);
-  if (!passed || !program.stands.empty()) {
+  if (!passed || !program.stands.empty() || !program.numbers.empty()) {
     Lists lists;
     const std::size_t links_at = lists.add(links);
     const std::size_t counts_at = lists.add(counts);
     const std::size_t stands_at = lists.add(program.stands);
     const std::size_t orders_at = lists.add(program.orders);
+    const std::size_t numbers_at = lists.add(program.numbers);
     const void* const uploaded = upload_bytes(lists.bytes(), index);
     if (!passed) {
       arguments.more_links = there<KernelLink>(uploaded, links_at);
@@ -161,6 +165,7 @@ Event CudaRuntime::launch(DeviceProgram program, Stream stream) {
     }
     if (!program.stands.empty()) arguments.stands = there<gpu::Stand>(uploaded, stands_at);
     if (!program.orders.empty()) arguments.orders = there<std::int32_t>(uploaded, orders_at);
+    if (!program.numbers.empty()) arguments.numbers = there<std::uint64_t>(uploaded, numbers_at);
   }
   arguments.given_up = &given_up_.there()[index].word;
   arguments.number = ++programs_[index];
@@ -184,6 +189,7 @@ Event CudaRuntime::launch_graph(const DeviceProgram& program, Stream stream) {
     key.add(std::vector<std::int32_t>(std::begin(stand.below), std::end(stand.below)));
   }
   key.add(program.orders);
+  key.add(program.numbers);
   key.add(std::vector{std::atomic_ref(given_up_.here()[index].word).load()});
   auto found = std::ranges::find(graphs_, key.bytes(), &ProgramGraph::key);
   if (found == graphs_.end()) {
@@ -206,6 +212,7 @@ CudaRuntime::ProgramGraph CudaRuntime::make_graph(const DeviceProgram& program, 
   const std::size_t links_at = lists.add(links);
   const std::size_t stands_at = lists.add(program.stands);
   const std::size_t orders_at = lists.add(program.orders);
+  const std::size_t numbers_at = lists.add(program.numbers);
   std::vector<std::vector<KernelCount>> before;
   std::vector<std::size_t> before_at;
   for (int run = 0; run < program.times; ++run) {
@@ -223,6 +230,7 @@ CudaRuntime::ProgramGraph CudaRuntime::make_graph(const DeviceProgram& program, 
   ProgramArguments arguments = arguments_of(program);
   if (!program.stands.empty()) arguments.stands = there<gpu::Stand>(graph.lists, stands_at);
   if (!program.orders.empty()) arguments.orders = there<std::int32_t>(graph.lists, orders_at);
+  if (!program.numbers.empty()) arguments.numbers = there<std::uint64_t>(graph.lists, numbers_at);
   arguments.given_up = &given_up_.there()[index].word;
   arguments.number = ++programs_[index];
   check_cuda(cudaStreamBeginCapture(queue, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");

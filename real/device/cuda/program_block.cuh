@@ -113,6 +113,42 @@ class CudaBlock {
     __threadfence_system();
   }
 
+  __device__ std::uint64_t listed(std::int32_t index) const { return a_.numbers[index]; }
+  __device__ void tell(std::int32_t link, std::uint64_t step, std::uint64_t bytes) {
+    if (threadIdx.x == 0) store_word(slot(theirs(link), step) + gpu::bytes_room(p_), bytes);
+  }
+  __device__ std::uint64_t told(std::int32_t link, std::uint64_t step) {
+    return load_word(slot(mine(link), step) + gpu::bytes_room(p_));
+  }
+
+  /// By 16 B where both ends lie so, else by words or what there is of them.
+  __device__ bool put(std::int32_t number, std::uint64_t at, std::uint64_t bytes) {
+    constexpr unsigned kInFlight = 4;
+    const char* const from = a_.input + at;
+    char* const to = link(number).window + at;
+    std::uint64_t done = 0;
+    if (reinterpret_cast<std::uintptr_t>(from) % sizeof(Pair) == 0 &&
+        reinterpret_cast<std::uintptr_t>(to) % sizeof(Pair) == 0) {
+      const std::uint64_t pairs = bytes / sizeof(Pair);
+      const ulonglong2* const source = reinterpret_cast<const ulonglong2*>(from);
+      ulonglong2* const target = reinterpret_cast<ulonglong2*>(to);
+      std::uint64_t i = threadIdx.x;
+      for (; i + std::uint64_t{kInFlight - 1} * blockDim.x < pairs; i += std::uint64_t{kInFlight} * blockDim.x) {
+        ulonglong2 held[kInFlight];
+#pragma unroll
+        for (unsigned k = 0; k < kInFlight; ++k) held[k] = source[i + std::uint64_t{k} * blockDim.x];
+#pragma unroll
+        for (unsigned k = 0; k < kInFlight; ++k) target[i + std::uint64_t{k} * blockDim.x] = held[k];
+      }
+      for (; i < pairs; i += blockDim.x) target[i] = source[i];
+      done = pairs * sizeof(Pair);
+    }
+    for (std::uint64_t i = done + threadIdx.x * kWord; i < bytes; i += blockDim.x * kWord) {
+      set_own_word(to + i, own_word(from + i, bytes - i), bytes - i);
+    }
+    return true;
+  }
+
   __device__ bool move(const gpu::Move& move) const {
     constexpr unsigned kFrom = 1;
     constexpr unsigned kIn = 2;
@@ -233,7 +269,7 @@ class CudaBlock {
     for (unsigned k = 0; k < Count; ++k) {
       if (In) held[k] = Pair{held[k].low + own[k].x, held[k].high + own[k].y};
       if (Out) *reinterpret_cast<ulonglong2*>(p.out + at(k)) = ulonglong2{held[k].low, held[k].high};
-      if (Into) store_pair(p.into + at(k), held[k]);
+      if (Into) *reinterpret_cast<ulonglong2*>(p.into + at(k)) = ulonglong2{held[k].low, held[k].high};
     }
   }
 
@@ -446,10 +482,17 @@ __global__ void __launch_bounds__(kProgramThreads) run_program(const __grid_cons
 inline unsigned threads_of(const gpu::Program& p) {
   const auto channels = gpu::number(p.channels);
   const std::uint64_t bytes = p.operation == gpu::Operation::clear ? gpu::fifo_room(p) : p.bytes + p.received;
-  const std::uint64_t step = gpu::least(gpu::turns(bytes, channels), p.slot);
+  const std::uint64_t share = gpu::turns(bytes, channels);
+  const std::uint64_t step = p.operation == gpu::Operation::put ? share : gpu::least(share, p.slot);
   const std::uint64_t each = p.format == LineFormat::simple ? sizeof(Pair) : kWord;
   const std::uint64_t warps = gpu::turns(gpu::turns(step, each), kWarp);
   return kWarp * static_cast<unsigned>(gpu::least(warps > 0 ? warps : 1, kProgramThreads / kWarp));
+}
+
+/// What is put is in no line.
+constexpr bool has_format(gpu::Operation what, LineFormat format) {
+  const bool puts = what == gpu::Operation::put || what == gpu::Operation::dispatch || what == gpu::Operation::combine;
+  return format == LineFormat::simple || !puts;
 }
 
 template <LineFormat Format>
@@ -459,9 +502,11 @@ void launch_in(ProgramArguments arguments, cudaStream_t stream) {
   arguments.fifo_room = gpu::fifo_room(p);
   arguments.slot_mask = (p.slots & (p.slots - 1)) == 0 ? p.slots - 1 : 0;
   gpu::as_known(p, [&](auto what, auto how) {
-    p.algorithm = how();
-    run_program<what(), how(), Format>
-        <<<static_cast<unsigned>(gpu::blocks_of(p)), threads_of(p), 0, stream>>>(arguments);
+    if constexpr (has_format(what(), Format)) {
+      p.algorithm = how();
+      run_program<what(), how(), Format>
+          <<<static_cast<unsigned>(gpu::blocks_of(p)), threads_of(p), 0, stream>>>(arguments);
+    }
   });
 }
 

@@ -120,6 +120,18 @@ TEST(WorkloadQuestions, AdviceLeavesWhatIsNamed) {
   EXPECT_THAT(array.text, Not(HasSubstr("--algorithm")));
 }
 
+/// Without that option it has messages as others do, and is no faster.
+TEST(WorkloadQuestions, AnOptionWithWhichAProtocolDoesTheWorkloadByItselfIsFound) {
+  const std::string file = ::testing::TempDir() + "twinlink-job-advice.json";
+  const std::string job = " dispatch --ranks 4 --place packed -b 1M -e 1M --platform hgx-h100 --chunk 0 --depth 2 ";
+  const Ended ended = run("advise workload" + job + "--json " + file);
+  ASSERT_EQ(ended.code, 0) << ended.text;
+  const nlohmann::json best = bench::read_json_file(file).at("points").at(0).at("ranking").at(0);
+  const auto words = best.at("words").get<std::string>();
+  EXPECT_EQ(words, "--algorithm kernel -p symmetric-put -o engine=blocks");
+  EXPECT_NEAR(time_of_job(job + words), best.at("time_us").get<double>(), 1e-3 * best.at("time_us").get<double>());
+}
+
 TEST(WorkloadQuestions, WhatIsMissingIsSaid) {
   EXPECT_THAT(run("sensitivity").text, HasSubstr("platform is required"));
   EXPECT_THAT(run("diff selene").text, HasSubstr("second is required"));

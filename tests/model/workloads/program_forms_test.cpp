@@ -10,7 +10,7 @@
 #include "platforms/topology/topology.hpp"
 #include "protocols/gpu/program.hpp"
 #include "protocols/registry.hpp"
-#include "tests/model/engine/one_message.hpp"
+#include "tests/model/workloads/block_machine.hpp"
 #include "tests/platforms/sample_platform.hpp"
 #include "tests/support/finish.hpp"
 
@@ -19,61 +19,10 @@ namespace {
 
 using namespace testing;  // NOLINT: the sample platform's numbers
 
-constexpr Rate kBlockRate{1e9};
-constexpr Seconds kLl = 1.0_us;
-constexpr Seconds kLl128 = 2.0_us;
-constexpr Seconds kSimple = 3.0_us;
-constexpr Seconds kBus = 0.25_us;
-constexpr Seconds kWay = kBus * 2;  ///< from GPU to GPU below one hub
-constexpr Rate kLocal{50e9};        ///< a kernel's copies within a GPU
-
-// From a store until the peer's block sees it.
-constexpr Seconds kHopLl = kLl + kWay;
-constexpr Seconds kHopLl128 = kLl128 + kWay;
-constexpr Seconds kHopSimple = kSimple + kWay * 3;
-
-template <class T>
-Sourced<T> made_up(T value) {
-  return {value, {Quality::assumed, "round numbers for tests"}};
-}
-
-/// The sample machine with two GPUs more on its second hub, and what thread blocks do.
-Platform machine() {
-  Platform platform = sample_platform();
-  platform.gpu_types.front().blocks =
-      BlockCosts{.rate = made_up(kBlockRate), .ll = made_up(kLl), .ll128 = made_up(kLl128), .simple = made_up(kSimple)};
-  Node& node = platform.node;
-  for (const char* number : {"3", "4"}) {
-    node.gpus.push_back(
-        {.name = std::string("gpu") + number, .type = "sample", .memory_near = "memory1", .nic = "nic0"});
-    Link bus = node.links.back();
-    bus.name = std::string("bus") + number;
-    bus.from = std::string("gpu") + number;
-    bus.to = "hub1";
-    node.links.push_back(bus);
-  }
-  for (Link& link : node.links) {
-    if (link.name.starts_with("bus")) link.latency = made_up(kBus);
-  }
-  return platform;
-}
-
 Settings settings_of(const std::string& format, int channels, Bytes slot = 64_KiB, int slots = 8) {
   Settings settings{.chunk = slot, .depth = slots};
   settings.options = {{"proto", format}, {"channels", std::to_string(channels)}};
   return settings;
-}
-
-std::vector<Place> peers(int count) {
-  std::vector<Place> places;
-  for (int gpu = 1; gpu <= count; ++gpu) places.push_back({0, gpu, {}});
-  return places;
-}
-
-/// All ranks begin at once.
-void begin_together(MeasuredRank& rank) {
-  constexpr Seconds kStart{1.0};
-  finish(rank, rank.compute(kStart - rank.now(), kOnHost), kLong);
 }
 
 /// From the common start until the last rank is through, of a run, or of several as one graph. The connections are
@@ -86,7 +35,7 @@ Seconds time_on(const Platform& platform, const std::vector<Place>& places, cons
     rank.fill(View(data), summable(1));
     const auto all = find_protocol("nccl").join(rank, settings);
     EXPECT_TRUE(all->run(what, View(data)).ok());
-    begin_together(rank);
+    begin_at_once(rank);
     const Seconds start = rank.now();
     EXPECT_TRUE(all->run(what, View(data), times).ok());
     last = std::max(last, rank.now() - start);
@@ -94,18 +43,18 @@ Seconds time_on(const Platform& platform, const std::vector<Place>& places, cons
   return last;
 }
 Seconds time_of(const std::vector<Place>& places, const Settings& settings, Collective what, Bytes size) {
-  return time_on(machine(), places, settings, what, size);
+  return time_on(machine_with_blocks(), places, settings, what, size);
 }
 
 /// The same of a message, until the receiver has it.
 Seconds time_of_message(const std::vector<Place>& places, const Settings& settings, Bytes size) {
   Seconds arrived{};
-  simulate(machine(), places, [&](MeasuredRank& rank) {
+  simulate(machine_with_blocks(), places, [&](MeasuredRank& rank) {
     const View data(rank.allocate(Memory::device, size));
     const auto channel = find_protocol("nccl").connect(rank, RankId{1 - rank.id().value}, settings);
     const auto move = [&] { return rank.id().value == 0 ? channel->send(data) : channel->receive(data); };
     EXPECT_TRUE(move().ok());
-    begin_together(rank);
+    begin_at_once(rank);
     const Seconds start = rank.now();
     EXPECT_TRUE(move().ok());
     if (rank.id().value == 1) arrived = rank.now() - start;
@@ -139,7 +88,7 @@ constexpr Seconds kNext = 1.5_us;
 constexpr Seconds kEnd = 0.75_us;
 
 Platform machine_with_launches() {
-  Platform platform = machine();
+  Platform platform = machine_with_blocks();
   BlockCosts& blocks = *platform.gpu_types.front().blocks;
   blocks.start = made_up(kStart);
   blocks.graph_start = made_up(kGraphStart);
@@ -175,7 +124,7 @@ TEST(ProgramForms, ASlowerProcessorLaunchesMoreSlowly) {
 
 /// Lines may be stored at a rate of their own.
 Seconds beside_hops(const std::string& format, Seconds hop) {
-  Platform platform = machine();
+  Platform platform = machine_with_blocks();
   platform.gpu_types.front().blocks->ll_rate = made_up(Rate{kBlockRate.bytes_per_second() / 2});
   platform.gpu_types.front().blocks->ll128_rate = made_up(Rate{kBlockRate.bytes_per_second() / 4});
   return time_on(platform, peers(2), settings_of(format, 1), Collective::all_reduce, kElements) - kOverhead - hop * 2;
@@ -248,12 +197,12 @@ TEST(ProgramForms, EightBlocksShareWhatAKernelReaches) {
 TEST(ProgramForms, MessagesBothWaysPassEachOther) {
   constexpr Bytes kSlot = 64_KiB;
   Seconds last{};
-  simulate(machine(), peers(2), [&](MeasuredRank& rank) {
+  simulate(machine_with_blocks(), peers(2), [&](MeasuredRank& rank) {
     const View out(rank.allocate(Memory::device, kSlot * 4));
     const View in(rank.allocate(Memory::device, kSlot * 4));
     const auto channel = find_protocol("nccl").connect(rank, RankId{1 - rank.id().value}, settings_of("simple", 1));
     EXPECT_TRUE(channel->exchange({&out, 1}, {&in, 1}).ok());
-    begin_together(rank);
+    begin_at_once(rank);
     const Seconds start = rank.now();
     EXPECT_TRUE(channel->exchange({&out, 1}, {&in, 1}).ok());
     last = std::max(last, rank.now() - start);
@@ -275,12 +224,12 @@ TEST(ProgramForms, BetweenNodesTheCpuCarriesASlotOfLines) {
   std::array<Seconds, 2> began{};
   std::array<Seconds, 2> arrived{};
   const std::array<Place, 2> places{{{0, 1, {}}, {1, 1, {}}}};
-  simulate(machine(), places, [&](MeasuredRank& rank) {
+  simulate(machine_with_blocks(), places, [&](MeasuredRank& rank) {
     const bool sends = rank.id().value == 0;
     const RankId peer{1 - rank.id().value};
     const View line(rank.allocate(Memory::shared_pinned, kLine));
     const Op received = sends ? Op{} : rank.receive(peer, Tag{200}, line);
-    begin_together(rank);
+    begin_at_once(rank);
     if (sends) began[0] = rank.now();
     finish(rank, sends ? rank.send(peer, Tag{200}, line) : received, kLong);
     if (!sends) arrived[0] = rank.now();
@@ -304,7 +253,7 @@ TEST(ProgramForms, BetweenNodesTheCpuCarriesASlotOfLines) {
 constexpr Rate kReduces{2e9};
 
 Platform machine_with_switch() {
-  Platform platform = machine();
+  Platform platform = machine_with_blocks();
   for (Hub& hub : platform.node.hubs) {
     if (hub.name == "hub1") hub.reduces = made_up(kReduces);
   }
@@ -365,7 +314,7 @@ TEST(ProgramForms, WhatASwitchAddsUpIsTheSumOfAllRanks) {
 }
 
 TEST(ProgramForms, WithoutASwitchThatAddsUpNothingIsAddedUpThere) {
-  simulate(machine(), peers(3), [&](MeasuredRank& rank) {
+  simulate(machine_with_blocks(), peers(3), [&](MeasuredRank& rank) {
     try {
       static_cast<void>(find_protocol("nccl").join(rank, by_switch(1)));
       ADD_FAILURE() << "it should refuse";

@@ -1,5 +1,5 @@
-// One job of the fault campaign: campaign_run PROTOCOL MOMENT FAULT AFTER, under mpirun with two ranks. Rank 1 meets
-// the fault at the operation number AFTER of the moment. Both verify each message that was reported as delivered.
+// One job of the fault campaign: campaign_run PROTOCOL[.ENGINE] MOMENT FAULT AFTER, under mpirun with two ranks. Rank 1
+// meets the fault at the operation number AFTER of the moment. Both verify each message that was reported as delivered.
 //
 // Moments: connect, first, window, end. Faults: none, killed, stopped, slow, no_memory, refused_handle, lost_control,
 // doubled_control, lost_copy. A fault that the protocol has no operation for is said on standard output as "no such
@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "protocols/bench/measure/collectives.hpp"
+#include "protocols/core/options.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/trace/decorated_rank.hpp"
 #include "real/job/job.hpp"
@@ -73,6 +74,10 @@ class BrokenRank final : public DecoratedRank {
     if (!meets("lost_copy")) return inner().put(to, from, stream, engine, signal);
     return inner().put(to.slice({}, {}), from.slice({}, {}), stream, engine, signal);
   }
+  Op launch(const gpu::Work& work, Stream stream) override {
+    meet_in_passing();
+    return inner().launch(work, stream);
+  }
   Op send(RankId peer, Tag tag, View from) override {
     meet_in_passing();
     return inner().send(peer, tag, from);
@@ -115,7 +120,9 @@ Payload content(int from, int exchange, std::size_t message) {
   return Payload{static_cast<std::uint64_t>(1000 * from + 100 * exchange) + message + 1};
 }
 
-void run_job(BrokenRank& rank, const Protocol& protocol, std::string_view moment) {
+void run_job(BrokenRank& rank, const std::string& name, std::string_view moment) {
+  const std::size_t dot = name.find('.');
+  const Protocol& protocol = find_protocol(name.substr(0, dot));
   const int self = rank.id().value;
   const RankId peer{1 - self};
   const auto at = [&](std::string_view now, bool mine) {
@@ -129,6 +136,7 @@ void run_job(BrokenRank& rank, const Protocol& protocol, std::string_view moment
   }
   Settings settings = protocol.defaults();
   settings.timeout = kTimeout;
+  if (dot != std::string::npos) set_option(protocol, settings, "engine", name.substr(dot + 1));
   at("connect", true);
   auto channel = protocol.connect(rank, peer, settings);
   if (moment == "connect") rank.disarm();
@@ -162,7 +170,7 @@ int main(const std::string& protocol, const std::string& moment, const std::stri
     Job job({.host_memory = 1_GiB, .timeout = kTimeout});
     job.run([&](MeasuredRank& inner) {
       BrokenRank rank(inner, fault, after);
-      run_job(rank, find_protocol(protocol), moment);
+      run_job(rank, protocol, moment);
       if (inner.id().value == 1 && fault != "none" && !rank.happened()) fmt::print("no such operation\n");
     });
     return 0;

@@ -1,0 +1,140 @@
+// What puts by thread blocks take on the simulated machine, in closed form: messages of two ranks, and blocks to
+// experts.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <tuple>
+
+#include "model/engine/simulation.hpp"
+#include "protocols/core/options.hpp"
+#include "protocols/puts/expert_puts.hpp"
+#include "protocols/registry.hpp"
+#include "protocols/workloads/execution.hpp"
+#include "protocols/workloads/experts.hpp"
+#include "tests/model/workloads/block_machine.hpp"
+
+namespace twinlink::model {
+namespace {
+
+using namespace testing;  // NOLINT: the sample platform's numbers
+
+Settings by_blocks(int blocks, const std::string& order = {}) {
+  Settings settings;
+  const Protocol& protocol = find_protocol("symmetric-put");
+  set_option(protocol, settings, "engine", "blocks");
+  set_option(protocol, settings, "blocks", std::to_string(blocks));
+  if (!order.empty()) set_option(protocol, settings, "order", order);
+  return settings;
+}
+
+/// From the common start until the receiver goes on, of a message whose memory is known.
+Seconds time_of_put(const Settings& settings, Bytes size, bool both_ways = false) {
+  Seconds arrived{};
+  simulate(machine_with_blocks(), peers(2), [&](MeasuredRank& rank) {
+    const std::uint64_t self = static_cast<std::uint64_t>(rank.id().value);
+    const View out(rank.allocate(Memory::device, size));
+    const View in(rank.allocate(Memory::device, size));
+    const auto channel = find_protocol("symmetric-put").connect(rank, RankId{1 - rank.id().value}, settings);
+    const bool sends = both_ways || self == 0;
+    const bool receives = both_ways || self == 1;
+    const auto move = [&] {
+      return channel->exchange(sends ? std::span(&out, 1) : std::span<const View>{},
+                               receives ? std::span(&in, 1) : std::span<const View>{});
+    };
+    EXPECT_TRUE(move().ok());
+    rank.fill(out, Payload{7 + self});
+    rank.fill(in, kSentinel);
+    begin_at_once(rank);
+    const Seconds start = rank.now();
+    EXPECT_TRUE(move().ok());
+    if (!receives) return;
+    arrived = std::max(arrived, rank.now() - start);
+    EXPECT_TRUE(rank.check(in, Payload{7 + 1 - self}).intact());
+  });
+  return arrived;
+}
+
+TEST(PutForms, AMessageIsALaunchItsBytesAndTheWayOfItsFenceAndSignal) {
+  expect_near(time_of_put(by_blocks(1, "user"), 64_KiB), kOverhead + 64_KiB / kBlockRate + kHopSimple);
+}
+TEST(PutForms, FourBlocksStoreFourTimesAsMuch) {
+  expect_near(time_of_put(by_blocks(4, "user"), 64_KiB), kOverhead + 64_KiB / Rate{4e9} + kHopSimple);
+}
+TEST(PutForms, EightBlocksShareWhatAKernelReaches) {
+  expect_near(time_of_put(by_blocks(8, "user"), 64_KiB), kOverhead + 64_KiB / kKernelPush + kHopSimple);
+}
+TEST(PutForms, BlocksThatPutAndBlocksThatAwaitPassEachOther) {
+  expect_near(time_of_put(by_blocks(2, "user"), 64_KiB, true), kOverhead + 64_KiB / Rate{2e9} + kHopSimple);
+}
+/// The target opens its memory before the origin launches, and has launched its own blocks by then.
+TEST(PutForms, WhereTheProtocolOrdersTheTargetOpensItsMemoryFirst) {
+  expect_near(time_of_put(by_blocks(1, "exchange"), 64_KiB), kControl + kOverhead + 64_KiB / kBlockRate + kHopSimple);
+}
+
+// ---- blocks to experts ----------------------------------------------------------------------------------------------
+
+struct Experts {
+  int ranks = 2;
+  int of_each = 1;
+  int blocks = 1;
+};
+
+/// Of an even routing, `block` for each expert of each rank.
+Seconds time_to_experts(bool back, const Experts& experts, Bytes block, int times = 1) {
+  Seconds last{};
+  simulate(machine_with_blocks(), peers(experts.ranks), [&](MeasuredRank& rank) {
+    const int count = experts.ranks * experts.of_each;
+    const workloads::Shape shape{.ranks = experts.ranks, .experts = {.count = count, .top = 1}};
+    const std::uint64_t elements = block.count() / 8 * static_cast<std::uint64_t>(count);
+    workloads::Schedule schedule = back ? workloads::together_combine(shape, rank.id().value, elements)
+                                        : workloads::together_dispatch(shape, rank.id().value, elements);
+    const Protocol& protocol = find_protocol("symmetric-put");
+    const Settings settings = by_blocks(experts.blocks);
+    const workloads::PortionLists& lists = schedule.steps.front().together->blocks;
+    const Bytes slots = room_for_experts(protocol, settings, experts.ranks, lists.portions());
+    SymmetricHeap heap(rank, workloads::bytes_of(schedule.data) + slots + 4_KiB, {}, kLong);
+    const workloads::Buffers buffers(heap, schedule.data, 0);
+    const auto all = join_on(heap, protocol, settings);
+    const auto run = [&](int runs) {
+      const workloads::Together& together = *schedule.steps.front().together;
+      EXPECT_TRUE(all->run(together.what, buffers.view(together.data), runs, lists.portions()).ok());
+    };
+    run(1);
+    workloads::prepare(rank, schedule, buffers);
+    begin_at_once(rank);
+    const Seconds start = rank.now();
+    run(times);
+    last = std::max(last, rank.now() - start);
+    EXPECT_EQ(workloads::fault_in(rank, schedule, buffers), std::nullopt);
+  });
+  return last;
+}
+
+/// A block stores what it has for each rank and expert, one after the other; the last one is seen, and taken out by all
+/// blocks at once.
+Seconds form_of(const Experts& experts, Bytes block, Rate rate) {
+  const auto sent = static_cast<std::uint64_t>((experts.ranks - 1) * experts.of_each);
+  return kOverhead + block * sent / rate + kHopSimple + block * static_cast<std::uint64_t>(experts.blocks) / kLocal;
+}
+
+class ToExperts : public ::testing::TestWithParam<std::tuple<bool, Experts>> {};
+
+TEST_P(ToExperts, AreLaunchedStoredSeenAndTakenOut) {
+  const auto& [back, experts] = GetParam();
+  const Rate blocks{kBlockRate.bytes_per_second() * experts.blocks};
+  expect_near(time_to_experts(back, experts, 16_KiB), form_of(experts, 16_KiB, std::min(blocks, kKernelPush)));
+}
+
+std::string name_of(const ::testing::TestParamInfo<std::tuple<bool, Experts>>& tested) {
+  const auto& [back, experts] = tested.param;
+  return std::string(back ? "combine" : "dispatch") + "_of_" + std::to_string(experts.ranks) + "_with_" +
+         std::to_string(experts.of_each) + "_in_" + std::to_string(experts.blocks);
+}
+
+constexpr std::array kExperts{Experts{2, 1, 1}, Experts{3, 1, 1}, Experts{4, 2, 2}, Experts{3, 4, 2}, Experts{4, 8, 8}};
+INSTANTIATE_TEST_SUITE_P(Of, ToExperts, ::testing::Combine(::testing::Bool(), ::testing::ValuesIn(kExperts)), name_of);
+
+}  // namespace
+}  // namespace twinlink::model
