@@ -1,17 +1,20 @@
 // What a workload depends on, and what makes it fast, on a machine of round numbers: known beforehand.
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "model/study/jobs/job_advice.hpp"
+#include "model/study/jobs/protocol_choice.hpp"
 #include "model/study/jobs/simulated_job.hpp"
 #include "model/study/sensitivity.hpp"
 #include "platforms/machine/fabric.hpp"
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/tools/variation.hpp"
+#include "platforms/topology/topology.hpp"
 #include "tests/platforms/sample_platform.hpp"
 
 namespace twinlink::model {
@@ -45,6 +48,42 @@ TEST(JobQuestions, AShiftGoesByItsWireWithTheShareOfItsBytes) {
   EXPECT_NEAR(found.influences.front().percent, (times[1].us[0] / times[0].us[0] - 1) * 100, 1e-9);
   const double bytes_us = Seconds{(kSize / plain.fabric->link.value).value()}.microseconds();
   EXPECT_NEAR(found.influences.front().percent, (1 / 1.01 - 1) * 100 * bytes_us / found.time_us, 1e-6);
+}
+
+/// All that two ranks agree on, by all pairs of them.
+std::set<std::string> kinds_of(const std::vector<Path>& paths) {
+  std::set<std::string> kinds;
+  for (const Path& path : paths) {
+    std::string kind;
+    for (const bool yes : {path.same_node, path.same_device, path.loopback, path.peer_access.yes,
+                           path.device_mapping.yes, path.one_sided.yes, path.device_memory_on_network.yes,
+                           path.shared_buffers.yes, path.cpu_reaches_device.yes}) {
+      kind += yes ? '1' : '0';
+    }
+    kinds.insert(kind);
+  }
+  return kinds;
+}
+
+TEST(PathsBetween, AreThoseOfAllPairsOfPlaces) {
+  for (const char* name : {"platforms/keeneland-kids.yaml", "platforms/selene.yaml", "platforms/gb200-nvl72.yaml",
+                           "tests/data/two_kinds.yaml"}) {
+    const Platform platform = read_platform(name);
+    const Topology topology(platform);
+    const int last = topology.nodes() - 1;
+    for (const std::vector<Place>& places :
+         {std::vector<Place>{{0, 0, {}}, {0, 1, {}}},
+          {{0, 0, {}}, {1, 0, {}}},
+          {{0, 0, {}}, {0, 0, {}}},
+          {{0, 1, {}}, {0, 2, {}}, {1, 2, {}}, {last, 0, {}}, {last, 1, {}}},
+          {{0, 0, {}}, {1, 0, {}}, {2, 0, {}}, {3, 0, {}}, {3, 0, {}}, {3, 1, {}}}}) {
+      std::vector<Path> all;
+      for (std::size_t a = 0; a < places.size(); ++a) {
+        for (std::size_t b = a + 1; b < places.size(); ++b) all.push_back(topology.path(places[a], places[b]));
+      }
+      EXPECT_EQ(kinds_of(paths_between(platform, places)), kinds_of(all)) << name << " " << places.size();
+    }
+  }
 }
 
 TEST(JobQuestions, HalfTheWireTakesTheBytesTwiceAsLong) {
