@@ -1,5 +1,6 @@
 // Studies: their points, and what is kept of them.
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 #include <string>
@@ -145,6 +146,25 @@ TEST(Study, DrawsTheSameSamplesForEveryPoint) {
   // Of 400 draws the mean's standard deviation is 0.05, that of the variance 0.07.
   EXPECT_NEAR(sum / study.samples, 0, 0.2);
   EXPECT_NEAR(squares / study.samples, 1, 0.28);
+}
+
+/// Each of several numbers is drawn by itself, in the place of what the options set.
+TEST(Study, EverySpreadIsDrawn) {
+  const Study study = read_study(
+      study_file("axes: {set b: [7]}\noptions: {set: [a=1]}\nspread: {a: 10%, b: 10%, c: 10%}\nsamples: 2\n"));
+  for (const StudyPoint& point : study.points(no_number)) {
+    std::map<std::string, int> set;
+    std::set<std::string> values;
+    for (std::size_t i = 0; i < point.arguments.size(); ++i) {
+      if (point.arguments[i] != "--set") continue;
+      const std::string& text = point.arguments.at(i + 1);
+      ++set[text.substr(0, text.find('='))];
+      values.insert(text.substr(text.find('=')));
+    }
+    EXPECT_EQ(set, (std::map<std::string, int>{{"a", 1}, {"b", 1}, {"c", 1}}));
+    EXPECT_EQ(values.size(), 3U) << "three draws";
+    for (const std::string& value : values) EXPECT_TRUE(value.ends_with(" GB/s")) << value;
+  }
 }
 
 class Databases : public ::testing::Test {

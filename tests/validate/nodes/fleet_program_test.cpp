@@ -76,7 +76,14 @@ TEST_F(FleetProgram, FindsTheSlowOneInTextsOfOtherTools) {
   EXPECT_EQ(result["nodes"][1]["state"], "alike");
   EXPECT_THAT(read("fleet.xml"), AllOf(HasSubstr("tests=\"10\" failures=\"1\""),
                                        HasSubstr("name=\"node0004\"><failure message=\"node0004")));
-  EXPECT_EQ(fleet("--node node0004").code, 1);
+  EXPECT_EQ(fleet("--node node0004 --report fleet.md").code, 1);
+  for (std::size_t node = 0; node < 10; ++node) {  // among the nodes, and on the map of their tests
+    const std::string row = "\n| " + test::node_name(node) + " |";
+    const std::string page = read("fleet.md");
+    const std::size_t first = page.find(row);
+    ASSERT_NE(first, std::string::npos) << page;
+    EXPECT_NE(page.find(row, first + 1), std::string::npos) << node;
+  }
   EXPECT_EQ(fleet("--node node0003").code, 0);
   EXPECT_EQ(fleet("--node nobody").code, 2);
 }
