@@ -134,9 +134,9 @@ TEST(RunOptions, ThatContradictEachOtherAreRefused) {
 
 TEST(RunOptions, WholeNumbersAreDecimal) {
   for (const std::string text : {"0x10", "1e1", "4.0", " 4", "4 ", "+4", "4x", "99999999999999999999"}) {
-    EXPECT_THAT(refusal({"-x=" + text}), HasSubstr("'" + text + "' is no whole number from 0 to")) << text;
+    EXPECT_THAT(refusal({"--warmup=" + text}), HasSubstr("'" + text + "' is no whole number from 0 to")) << text;
   }
-  EXPECT_THAT(refusal({"-x="}), HasSubstr("-x"));
+  EXPECT_THAT(refusal({"--warmup="}), HasSubstr("--warmup"));
 }
 
 TEST(RunOptions, ChunksThatCutAMessageToShredsAreRefused) {
