@@ -2,11 +2,16 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include "model/study/idle_options.hpp"
 #include "model/study/jobs/job_advice.hpp"
 #include "model/study/jobs/protocol_choice.hpp"
 #include "model/study/jobs/simulated_job.hpp"
@@ -15,6 +20,7 @@
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/tools/variation.hpp"
 #include "platforms/topology/topology.hpp"
+#include "protocols/registry.hpp"
 #include "tests/platforms/sample_platform.hpp"
 
 namespace twinlink::model {
@@ -134,6 +140,42 @@ TEST(JobQuestions, AdviceChangesNothingForNothing) {
   const JobSample& best = advice.sizes.front().ranking.front();
   EXPECT_EQ(best.setting, advice.sizes.front().given.setting);
   EXPECT_GT(advice.simulations, 5U) << "chunks were tried";
+}
+
+/// A chunk as long as the longest message cuts none.
+TEST(IdlePieces, ADepthIsForMessagesThatAreCut) {
+  const Platform platform = read_platform("platforms/keeneland-kids.yaml");
+  const Path path = Topology(platform).path({0, 0, {}}, {1, 0, {}});
+  const std::vector<Bytes> sizes{64_KiB, 256_KiB};
+  const Protocol& staging = find_protocol("staging");
+  for (const Bytes chunk : {128_KiB, 256_KiB - 1_B, 256_KiB, 512_KiB}) {
+    const bench::SettingsOptions asked{.chunk = chunk, .depth = 4};
+    const Settings settings = make_settings(staging, asked);
+    EXPECT_EQ(idle_pieces(asked, {staging, settings, sizes, path}).empty(), chunk < 256_KiB) << chunk.count();
+  }
+}
+
+/// Made by hand: of three sizes the first two have the same setting.
+TEST(JobQuestions, SizesThatFollowEachOtherWithTheSameSettingsAreALine) {
+  const Platform platform = sample_platform();
+  JobSearch search{.platform = &platform, .job = shift(), .any_depth = true};
+  search.job.workload.algorithm = "direct";
+  JobAdvice advice{.workload = "shift", .ranks = 2};
+  for (const auto& [size, depth] : {std::pair{1_KiB, 2}, {2_KiB, 2}, {4_KiB, 4}}) {
+    const JobSample given{.setting = {.place = "spread", .within = "host"}, .algorithm = "direct", .time_us = 10};
+    JobSample best = given;
+    best.setting.depth = depth;
+    best.setting.between = "gpudirect-v3";
+    best.time_us = 5;
+    advice.sizes.push_back({.size = size, .given = given, .ranking = {best, given}, .samples = {given, best}});
+  }
+  std::ostringstream out;
+  print_job_advice(advice, search, out);
+  EXPECT_THAT(out.str(), ::testing::ContainsRegex("\n  1K to 2K  .*--depth 2\n  4K  .*--depth 4\n"));
+  const nlohmann::json point = to_json(advice, search)["points"][2];
+  EXPECT_EQ(point["given"]["protocol_between"], "host") << "the one protocol is that of all pairs";
+  EXPECT_EQ(point["ranking"][0]["protocol_between"], "gpudirect-v3");
+  EXPECT_EQ(point["ranking"][0]["protocol"], "host");
 }
 
 }  // namespace
