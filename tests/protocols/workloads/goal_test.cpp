@@ -99,7 +99,7 @@ TEST(GoalReader, NamesTheLineOfEachMistake) {
       {two + "rank 0 {\nsend 99999999999999999999999b to 1\n}\n", "a.goal:3: error: the size is beyond 1099511627776"},
       {two + "rank 0 {\ncalc 18446744073709551616\n}\n", "a.goal:3: error: the time in ns is beyond 1000000000000000"},
       {two + "rank 0 {\ncalc 5 cpu 1 cpu 2\n}\n", "a.goal:3: error: expected cpu or the line's end, not 'cpu'"},
-      {two + "rank 0 {\ncalc 5 nic 1\n}\n", "a.goal:3: error: expected cpu or the line's end, not 'nic'"},
+      {two + "rank 0 {\ncalc 5 nic 1 nic 2\n}\n", "a.goal:3: error: expected cpu or the line's end, not 'nic'"},
       {two + "rank 0 {\nsend 5b to 1 nic 1 tag 2 cpu 3 nic 1\n}\n",
        "a.goal:3: error: expected tag, cpu, nic or the line's end, not 'nic'"},
       {two + "rank 0 {\nsend 5b to 1 cpu 1 nic 1 tag 2 tag 2\n}\n",
