@@ -35,7 +35,7 @@ std::vector<double> shares_by_machine(const Platform& platform, const std::vecto
     if (const auto rate = topology.narrowest(out, Reach::device_reads)) {
       seconds += element * (ranks - 1) / ranks / rate->bytes_per_second();
     }
-    if (on_node.size() > 1 && platform.fabric) {
+    if (platform.fabric) {
       const double away = (ranks - on_node[place.node]) / ranks;
       const double adapters = platform.fabric->link.value.bytes_per_second() *
                               static_cast<double>(std::max<std::size_t>(1, topology.graph_of(place.node).nics.size()));

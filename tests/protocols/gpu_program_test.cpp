@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "protocols/core/errors.hpp"
 #include "protocols/gpu/choice.hpp"
 #include "protocols/gpu/run.hpp"
 #include "protocols/gpu/slot_list.hpp"
@@ -273,6 +274,21 @@ TEST(GpuProgram, WhereASwitchAddsUpLargeSumsAreItsOwn) {
   EXPECT_EQ(choose(ground, Operation::all_reduce, 8_GiB, 8, {.format = LineFormat::ll}).algorithm, Algorithm::ring);
   ground.nodes = 2;
   EXPECT_NE(chosen(8_GiB, 16).algorithm, Algorithm::nvls);
+}
+
+/// What is exactly large enough is.
+TEST(FifoSlot, FitsItsFifoAndItsSlot) {
+  const Program p = program_of(Operation::exchange, 2, 0, 1, 64);
+  Program none = p;
+  none.slots = 0;
+  const auto of = [](const Program& program, std::uint64_t room, std::uint64_t bytes) {
+    return FifoSlot{.fifo = {Buffer{}, Bytes{}, Bytes{room}}, .program = program, .bytes = bytes};
+  };
+  const std::uint64_t room = fifo_room(p);
+  EXPECT_NO_THROW(require_slot(of(p, room, p.slot)));
+  for (const FifoSlot& wrong : {of(p, room - 1, 0), of(none, room, 0), of(p, room, p.slot + 1)}) {
+    EXPECT_THROW(require_slot(wrong), UsageError);
+  }
 }
 
 }  // namespace

@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "protocols/trace/decorated_rank.hpp"
@@ -137,17 +140,21 @@ TEST_F(HandleCacheTest, OpenMpiClosesWhatWasReleasedLast) {
   EXPECT_THAT(take_log(), ElementsAre("open A", "open B", "close A", "open C"));
 }
 
-TEST_F(HandleCacheTest, TheOrderIsThatOfReleasesNotOfAcquires) {
-  for (const auto& [eviction, closed] : {std::pair{Eviction::lru, "close B"}, {Eviction::openmpi, "close A"}}) {
-    take_log();
-    HandleCache cache(rank_, kOwner, 2, eviction);
-    const Buffer a = cache.acquire(handle('A'));
-    const Buffer b = cache.acquire(handle('B'));
-    cache.release(b);
-    cache.release(a);
-    use(cache, 'C');
-    EXPECT_THAT(take_log(), ElementsAre("open A", "open B", closed, "open C"));
-  }
+/// In whatever order they were acquired.
+TEST_F(HandleCacheTest, OfManyTheFirstOrTheLastThatWasReleasedGoes) {
+  std::string released = "ABCD";
+  do {
+    for (const auto& [eviction, closed] :
+         {std::pair{Eviction::lru, released.front()}, {Eviction::openmpi, released.back()}}) {
+      HandleCache cache(rank_, kOwner, 4, eviction);
+      std::map<char, Buffer> held;
+      for (const char name : {'A', 'B', 'C', 'D'}) held[name] = cache.acquire(handle(name));
+      for (const char name : released) cache.release(held.at(name));
+      take_log();
+      use(cache, 'E');
+      EXPECT_THAT(take_log(), ElementsAre(std::string("close ") + closed, "open E")) << released;
+    }
+  } while (std::ranges::next_permutation(released).found);
 }
 
 /// Three buffers in turn with room for two.

@@ -115,14 +115,18 @@ TEST(Handshake, OfTwoThatAskTheHigherRankAnswersInTheCodeAndBothInTheDesign) {
 TEST(Handshake, AfterFiveTriesItIsBad) {
   for (const Fidelity fidelity : {Fidelity::design, Fidelity::openmpi_4_1, Fidelity::repaired}) {
     Endpoint endpoint(fidelity, false);
+    EXPECT_FALSE(endpoint.under_way()) << "nobody has asked";
     for (int i = 1; i <= kMaxTries; ++i) {
       EXPECT_THAT(actions(endpoint, HandshakeEvent::send), ElementsAre(Action::send_request));
       EXPECT_EQ(endpoint.tries(), i);
+      EXPECT_TRUE(endpoint.under_way()) << i;
       actions(endpoint, HandshakeEvent::not_ready);
       EXPECT_EQ(endpoint.state(), State::init);
+      EXPECT_EQ(endpoint.under_way(), i < kMaxTries) << i << ": it will ask again";
     }
     EXPECT_THAT(actions(endpoint, HandshakeEvent::send), IsEmpty());
     EXPECT_EQ(endpoint.state(), State::bad);
+    EXPECT_FALSE(endpoint.under_way());
   }
 }
 

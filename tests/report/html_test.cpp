@@ -71,6 +71,7 @@ TEST_F(Html, ADrawingHasNoNamesOfItsOwn) {
   const std::string page = page_of({Picture{.title = "machine", .svg = svg}});
   EXPECT_THAT(page, HasSubstr("<svg width=\"8\">\n<g class=\"node\"><title>a</title></g>\n</svg>"));
   EXPECT_THAT(page, AllOf(Not(HasSubstr("w3.org")), Not(HasSubstr("<?xml")), HasSubstr("role=\"img\"")));
+  EXPECT_THAT(page, HasSubstr("<figcaption>machine</figcaption>"));
 }
 
 TEST_F(Html, AHeatMapSaysTooMuchAndTooLittleApart) {

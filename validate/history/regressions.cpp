@@ -119,8 +119,9 @@ std::vector<std::string> in_words(const std::vector<NodeHistory>& history) {
     std::set<std::string> tests;
     for (const Regression& regression : node.regressions) tests.insert(regression.key.test);
     const Regression& worst = node.regressions.front();
-    all.push_back(fmt::format("{} slower by {:.0f} % since {}{}", worst.key.name, worst.slower * 100, worst.since,
-                              tests.size() > 1 ? fmt::format(", and {} more tests", tests.size() - 1) : ""));
+    all.push_back(fmt::format(
+        "{} slower by {:.0f} % since {}{}", worst.key.name, worst.slower * 100, worst.since,
+        tests.size() > 1 ? fmt::format(", and {} more test{}", tests.size() - 1, tests.size() > 2 ? "s" : "") : ""));
   }
   return all;
 }

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "platforms/topology/topology.hpp"
 #include "protocols/core/errors.hpp"
@@ -12,17 +13,27 @@
 namespace twinlink::model {
 namespace {
 
-/// Places whose pairs have every path that there is between any of `places`. Nodes repeat the graph of the topology, so
-/// two of them stand for all; a GPU that several ranks share is there twice.
+/// Places whose pairs have every path that there is between any of `places`. Nodes repeat the graph of the topology:
+/// two that have ranks on the same GPUs stand for all such, and two ranks of a GPU for all that share it.
 std::vector<Place> representatives(const Topology& topology, const std::vector<Place>& places) {
-  constexpr std::size_t kCopies = 2;
-  std::map<std::size_t, std::map<int, std::size_t>> taken;  // by GPU of the graph and its copy: how many places
-  std::vector<Place> all;
+  constexpr std::size_t kAlike = 2;
+  using RanksByGpu = std::map<std::size_t, std::size_t>;
+  struct Copy {
+    RanksByGpu ranks{};  // up to kAlike of each
+    std::vector<Place> places{};
+  };
+  std::map<int, Copy> copies;
   for (const Place& place : places) {
-    auto& copies = taken[topology.gpu_of(place)];
-    const int copy = topology.copy_of(place.node);
-    if (!copies.contains(copy) && copies.size() == kCopies) continue;
-    if (++copies[copy] <= kCopies) all.push_back(place);
+    Copy& copy = copies[topology.copy_of(place.node)];
+    std::size_t& ranks = copy.ranks[topology.gpu_of(place)];
+    if (ranks == kAlike) continue;
+    ++ranks;
+    copy.places.push_back(place);
+  }
+  std::map<RanksByGpu, std::size_t> taken;
+  std::vector<Place> all;
+  for (const auto& [number, copy] : copies) {
+    if (++taken[copy.ranks] <= kAlike) all.insert(all.end(), copy.places.begin(), copy.places.end());
   }
   return all;
 }

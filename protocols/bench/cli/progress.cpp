@@ -1,5 +1,6 @@
 #include "protocols/bench/cli/progress.hpp"
 
+#include <cassert>
 #include <cmath>
 #include <cstdio>
 #include <utility>
@@ -38,6 +39,7 @@ void Progress::clear() {
 }
 
 void Progress::show(std::size_t done, std::size_t all) {
+  assert(done <= all);  // also where nobody looks on
   const Seconds now = view_.now();
   if (done == 0 || now - shown_ < (view_.terminal ? kRedraw : kLogLine)) return;
   shown_ = now;

@@ -1,17 +1,26 @@
 // What a workload depends on, and what makes it fast, on a machine of round numbers: known beforehand.
 #include <algorithm>
 #include <functional>
+#include <set>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include "model/study/idle_options.hpp"
 #include "model/study/jobs/job_advice.hpp"
+#include "model/study/jobs/protocol_choice.hpp"
 #include "model/study/jobs/simulated_job.hpp"
 #include "model/study/sensitivity.hpp"
 #include "platforms/machine/fabric.hpp"
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/tools/variation.hpp"
+#include "platforms/topology/topology.hpp"
+#include "protocols/registry.hpp"
 #include "tests/platforms/sample_platform.hpp"
 
 namespace twinlink::model {
@@ -45,6 +54,42 @@ TEST(JobQuestions, AShiftGoesByItsWireWithTheShareOfItsBytes) {
   EXPECT_NEAR(found.influences.front().percent, (times[1].us[0] / times[0].us[0] - 1) * 100, 1e-9);
   const double bytes_us = Seconds{(kSize / plain.fabric->link.value).value()}.microseconds();
   EXPECT_NEAR(found.influences.front().percent, (1 / 1.01 - 1) * 100 * bytes_us / found.time_us, 1e-6);
+}
+
+/// All that two ranks agree on, by all pairs of them.
+std::set<std::string> kinds_of(const std::vector<Path>& paths) {
+  std::set<std::string> kinds;
+  for (const Path& path : paths) {
+    std::string kind;
+    for (const bool yes : {path.same_node, path.same_device, path.loopback, path.peer_access.yes,
+                           path.device_mapping.yes, path.one_sided.yes, path.device_memory_on_network.yes,
+                           path.shared_buffers.yes, path.cpu_reaches_device.yes}) {
+      kind += yes ? '1' : '0';
+    }
+    kinds.insert(kind);
+  }
+  return kinds;
+}
+
+TEST(PathsBetween, AreThoseOfAllPairsOfPlaces) {
+  for (const char* name : {"platforms/keeneland-kids.yaml", "platforms/selene.yaml", "platforms/gb200-nvl72.yaml",
+                           "tests/data/two_kinds.yaml"}) {
+    const Platform platform = read_platform(name);
+    const Topology topology(platform);
+    const int last = topology.nodes() - 1;
+    for (const std::vector<Place>& places :
+         {std::vector<Place>{{0, 0, {}}, {0, 1, {}}},
+          {{0, 0, {}}, {1, 0, {}}},
+          {{0, 0, {}}, {0, 0, {}}},
+          {{0, 1, {}}, {0, 2, {}}, {1, 2, {}}, {last, 0, {}}, {last, 1, {}}},
+          {{0, 0, {}}, {1, 0, {}}, {2, 0, {}}, {3, 0, {}}, {3, 0, {}}, {3, 1, {}}}}) {
+      std::vector<Path> all;
+      for (std::size_t a = 0; a < places.size(); ++a) {
+        for (std::size_t b = a + 1; b < places.size(); ++b) all.push_back(topology.path(places[a], places[b]));
+      }
+      EXPECT_EQ(kinds_of(paths_between(platform, places)), kinds_of(all)) << name << " " << places.size();
+    }
+  }
 }
 
 TEST(JobQuestions, HalfTheWireTakesTheBytesTwiceAsLong) {
@@ -95,6 +140,42 @@ TEST(JobQuestions, AdviceChangesNothingForNothing) {
   const JobSample& best = advice.sizes.front().ranking.front();
   EXPECT_EQ(best.setting, advice.sizes.front().given.setting);
   EXPECT_GT(advice.simulations, 5U) << "chunks were tried";
+}
+
+/// A chunk as long as the longest message cuts none.
+TEST(IdlePieces, ADepthIsForMessagesThatAreCut) {
+  const Platform platform = read_platform("platforms/keeneland-kids.yaml");
+  const Path path = Topology(platform).path({0, 0, {}}, {1, 0, {}});
+  const std::vector<Bytes> sizes{64_KiB, 256_KiB};
+  const Protocol& staging = find_protocol("staging");
+  for (const Bytes chunk : {128_KiB, 256_KiB - 1_B, 256_KiB, 512_KiB}) {
+    const bench::SettingsOptions asked{.chunk = chunk, .depth = 4};
+    const Settings settings = make_settings(staging, asked);
+    EXPECT_EQ(idle_pieces(asked, {staging, settings, sizes, path}).empty(), chunk < 256_KiB) << chunk.count();
+  }
+}
+
+/// Made by hand: of three sizes the first two have the same setting.
+TEST(JobQuestions, SizesThatFollowEachOtherWithTheSameSettingsAreALine) {
+  const Platform platform = sample_platform();
+  JobSearch search{.platform = &platform, .job = shift(), .any_depth = true};
+  search.job.workload.algorithm = "direct";
+  JobAdvice advice{.workload = "shift", .ranks = 2};
+  for (const auto& [size, depth] : {std::pair{1_KiB, 2}, {2_KiB, 2}, {4_KiB, 4}}) {
+    const JobSample given{.setting = {.place = "spread", .within = "host"}, .algorithm = "direct", .time_us = 10};
+    JobSample best = given;
+    best.setting.depth = depth;
+    best.setting.between = "gpudirect-v3";
+    best.time_us = 5;
+    advice.sizes.push_back({.size = size, .given = given, .ranking = {best, given}, .samples = {given, best}});
+  }
+  std::ostringstream out;
+  print_job_advice(advice, search, out);
+  EXPECT_THAT(out.str(), ::testing::ContainsRegex("\n  1K to 2K  .*--depth 2\n  4K  .*--depth 4\n"));
+  const nlohmann::json point = to_json(advice, search)["points"][2];
+  EXPECT_EQ(point["given"]["protocol_between"], "host") << "the one protocol is that of all pairs";
+  EXPECT_EQ(point["ranking"][0]["protocol_between"], "gpudirect-v3");
+  EXPECT_EQ(point["ranking"][0]["protocol"], "host");
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <numeric>
 #include <sstream>
 
+#include <nlohmann/json.hpp>
+
 #include "model/engine/simulation.hpp"
 #include "protocols/bench/workload/measure_workload.hpp"
 #include "protocols/bench/workload/workload_run.hpp"
@@ -121,6 +123,11 @@ TEST(RoundWatch, SeesThatTheReceiversWireLimitsAnIncast) {
   EXPECT_EQ(find(links, "node 1 nic0 out").bottleneck, Seconds{});
   expect_whole(seen);
   EXPECT_NEAR(time_held_up_by(seen.path, "node 0 nic0 in").value() / both.value(), 1, 1e-2);
+  double bytes_us = 0;
+  for (const auto& part : to_json(seen.path)) {
+    if (part.value("phase", "") == "bytes") bytes_us += part["time_us"].get<double>();
+  }
+  EXPECT_NEAR(bytes_us / both.microseconds(), 1, 1e-2) << "and a file says which part the bytes take";
 }
 
 /// Each of three ranks passes two parts of the buffer on, each after what comes from the rank before it.

@@ -1,5 +1,6 @@
 // Studies: their points, and what is kept of them.
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 #include <string>
@@ -18,8 +19,10 @@
 namespace twinlink::model {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string study_file(const std::string& text) {
   std::string file = ::testing::TempDir() + "study.yaml";
@@ -96,6 +99,17 @@ TEST(Study, ChoicesHaveTheirCost) {
   EXPECT_LT(page.find("| question reduce | 64 | design tree | 2.000"),
             page.find("| question reduce | 64 | design rails"));
   EXPECT_THAT(to_csv(identity, rows), HasSubstr("samples,ports,cables,error\nreduce,rails,64,,4,0,0,0,1,1536,7,\n"));
+  std::vector<StudyRow> sizes = rows;
+  for (const StudyRow& each : rows) {
+    sizes.push_back(each);
+    sizes.back().bytes = 128;
+  }
+  const std::string both = report::to_markdown(to_document("s", identity, sizes));
+  for (const char* of : {"| question reduce | 64 | design ", "| question step | 128 | design "}) {
+    int count = 0;
+    for (std::size_t at = both.find(of); at != std::string::npos; at = both.find(of, at + 1)) ++count;
+    EXPECT_EQ(count, 1 + 2) << "the best, and each choice: " << of;
+  }
   std::vector<StudyRow> none = rows;
   for (StudyRow& each : none) each.ports = each.cables = 0;
   EXPECT_THAT(report::to_markdown(to_document("s", identity, none)), ::testing::Not(HasSubstr("ports")));
@@ -145,6 +159,25 @@ TEST(Study, DrawsTheSameSamplesForEveryPoint) {
   // Of 400 draws the mean's standard deviation is 0.05, that of the variance 0.07.
   EXPECT_NEAR(sum / study.samples, 0, 0.2);
   EXPECT_NEAR(squares / study.samples, 1, 0.28);
+}
+
+/// Each of several numbers is drawn by itself, in the place of what the options set.
+TEST(Study, EverySpreadIsDrawn) {
+  const Study study = read_study(
+      study_file("axes: {set b: [7]}\noptions: {set: [a=1]}\nspread: {a: 10%, b: 10%, c: 10%}\nsamples: 2\n"));
+  for (const StudyPoint& point : study.points(no_number)) {
+    std::map<std::string, int> set;
+    std::set<std::string> values;
+    for (std::size_t i = 0; i < point.arguments.size(); ++i) {
+      if (point.arguments[i] != "--set") continue;
+      const std::string& text = point.arguments.at(i + 1);
+      ++set[text.substr(0, text.find('='))];
+      values.insert(text.substr(text.find('=')));
+    }
+    EXPECT_EQ(set, (std::map<std::string, int>{{"a", 1}, {"b", 1}, {"c", 1}}));
+    EXPECT_EQ(values.size(), 3U) << "three draws";
+    for (const std::string& value : values) EXPECT_TRUE(value.ends_with(" GB/s")) << value;
+  }
 }
 
 class Databases : public ::testing::Test {
@@ -238,10 +271,14 @@ TEST(StudyReport, SaysWhatIsFastestAndWhatEachAxisChanges) {
   EXPECT_THAT(text, HasSubstr("| platform a | 64 | chunk 1K | 10.000 |"));
   EXPECT_THAT(text, HasSubstr("| platform b | 64 | chunk 2K | 15.000 |"));
   // 1K: 1 and 2 times the better one, geometric mean sqrt(2); 2K: 2 and 1. 4K has no time, so nothing is said of it.
-  EXPECT_THAT(text, ::testing::Not(HasSubstr("| chunk | 4K | 1")));
+  EXPECT_THAT(text, Not(HasSubstr("| chunk | 4K | 1")));
   EXPECT_THAT(text, HasSubstr("platform b, chunk 4K: no such chunk"));
   rows.pop_back();
   EXPECT_THAT(report::to_markdown(to_document("chunks", identity, rows)), HasSubstr("| chunk | 2K | 1.414 | 2 |"));
+  rows.resize(2);
+  EXPECT_THAT(report::to_markdown(to_document("chunks", identity, rows)),
+              AllOf(HasSubstr("| chunk | 2K | 2.000 | 1 |"), Not(HasSubstr("| platform | a |"))))
+      << "of one value there is nothing to compare";
 }
 
 TEST(StudyReport, SaysHowManyAreAsFast) {

@@ -416,13 +416,26 @@ TEST(ImportNccl, SmOfAmdIsNoCapability) {
   EXPECT_EQ(imported(system_of(with(kAmdGpus, "0x7408", "0x9999"))).gpu_types[0].capability_major, 8) << "assumed";
 }
 
+/// kTwoGpus beside an adapter with these ports.
+std::string adapter(const std::string& nets) {
+  return system_of(with(kTwoGpus, "</cpu>",
+                        "<pci busid=\"0000:0c:00.0\" class=\"0x020000\" link_speed=\"32.0 GT/s\" "
+                        "link_width=\"16\"><nic>" +
+                            nets + "</nic></pci></cpu>"));
+}
+
+TEST(ImportNccl, BothEndsAllowAnAdapterToReachGpus) {
+  for (const bool gpus : {true, false}) {
+    for (const bool nets : {true, false}) {
+      const auto gdr = [](bool yes) { return std::string(" gdr=\"") + (yes ? "1" : "0") + "\""; };
+      std::string text = adapter("<net name=\"mlx5_0\" speed=\"200000\" port=\"1\"" + gdr(nets) + "/>");
+      for (const char* dev : {" dev=\"0\"", " dev=\"1\""}) text = with(text, dev, dev + gdr(gpus));
+      EXPECT_EQ(imported(text).fabric.value().rdma.has_value(), gpus && nets) << gpus << nets;
+    }
+  }
+}
+
 TEST(ImportNccl, PortsOfAnAdapterAddUp) {
-  const auto adapter = [](const std::string& nets) {
-    return system_of(with(kTwoGpus, "</cpu>",
-                          "<pci busid=\"0000:0c:00.0\" class=\"0x020000\" link_speed=\"32.0 GT/s\" "
-                          "link_width=\"16\"><nic>" +
-                              nets + "</nic></pci></cpu>"));
-  };
   const std::string first = "<net name=\"mlx5_0\" speed=\"200000\" port=\"1\" gdr=\"1\"/>";
   const std::string second = "<net name=\"mlx5_1\" speed=\"200000\" port=\"2\" gdr=\"1\"/>";
   EXPECT_DOUBLE_EQ(gigabytes(imported(adapter(first)).fabric.value().link), 25);

@@ -6,6 +6,7 @@
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/reader/platform_writer.hpp"
 #include "platforms/topology/topology.hpp"
+#include "protocols/core/errors.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -35,6 +36,18 @@ TEST(KindsOfNodes, AnswerToSet) {
   const auto qpi = [](const Node& node) { return std::ranges::find(node.links, "qpi", &Link::name)->forward.value; };
   EXPECT_EQ(qpi(platform.kinds.front().node), Rate{5e9});
   EXPECT_NE(qpi(platform.node), Rate{5e9});
+}
+
+TEST(KindsOfNodes, HaveNoDomain) {
+  for (const std::string domain : {"2", "4"}) {
+    const std::vector<std::string> joined{"kinds.new.nodes.domain=" + domain};
+    try {
+      read_platform(kFile, joined);
+      ADD_FAILURE() << domain;
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find("nodes of several kinds have no 'domain'"), std::string::npos);
+    }
+  }
 }
 
 TEST(KindsOfNodes, AreWrittenAsTheyWereRead) {

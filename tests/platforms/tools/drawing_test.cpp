@@ -80,9 +80,12 @@ TEST(Drawing, AWayThroughTheNetworkEndsOnTheOtherNode) {
   const std::vector<Crossing> way = crossings_of("numa0 -> ioh0 -> hca0 => hca0 -> ioh0", 0, 3);
   EXPECT_THAT(way, ElementsAre(Crossing{{0, "numa0"}, {0, "ioh0"}}, Crossing{{0, "ioh0"}, {0, "hca0"}},
                                Crossing{{0, "hca0"}, {3, "hca0"}}, Crossing{{3, "hca0"}, {3, "ioh0"}}));
-  const std::string dot = to_dot(drawn_kids(), {.nodes = {0, 3}, .way = way});
-  EXPECT_THAT(lines_with(dot, R"("0/hca0" -> "network")"), ElementsAre(HasSubstr("dir=forward")));
-  EXPECT_THAT(lines_with(dot, R"("3/hca0" -> "network")"), ElementsAre(HasSubstr("dir=back")));
+  for (const auto& [drawn, place] : {std::pair{way, "3"}, {{way[2]}, "1"}}) {
+    const std::string dot = to_dot(drawn_kids(), {.nodes = {0, 3}, .way = drawn});
+    const auto label = HasSubstr(std::string("label=\"") + place);
+    EXPECT_THAT(lines_with(dot, R"("0/hca0" -> "network")"), ElementsAre(AllOf(HasSubstr("dir=forward"), label)));
+    EXPECT_THAT(lines_with(dot, R"("3/hca0" -> "network")"), ElementsAre(AllOf(HasSubstr("dir=back"), label)));
+  }
 }
 
 TEST(Drawing, OfParallelLinksTheWidestIsTaken) {

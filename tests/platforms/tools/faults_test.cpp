@@ -10,6 +10,7 @@
 
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/tools/faults.hpp"
+#include "platforms/topology/idle_faults.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/core/errors.hpp"
 
@@ -327,7 +328,15 @@ TEST(Faults, ACableMayFailLater) {
 }
 
 TEST(Faults, OnlyNodesThatThereAreHaveParts) {
-  EXPECT_THAT(refusal("keeneland-kids", {.failed = {"9999/qpi"}}), HasSubstr("--fail 9999/qpi: there are nodes 0 to "));
+  EXPECT_THAT(refusal("keeneland-kids", {.failed = {"9999/qpi"}}),
+              HasSubstr("--fail 9999/qpi: there are nodes 0 to 119"));
+  for (const std::string beyond : {"120/qpi", "119-120/qpi"}) {
+    EXPECT_THAT(refusal("keeneland-kids", {.failed = {beyond}}), HasSubstr(": there are nodes 0 to 119")) << beyond;
+  }
+  EXPECT_THAT(refusal("keeneland-kids", {.failed = {"5-4/hca0"}}), HasSubstr("5-4/hca0"));
+  for (const std::string last : {"119/gpu0", "119-119/gpu0"}) {
+    EXPECT_EQ(Topology(sick("keeneland-kids", {.failed = {last}})).places().size(), 359U) << last;
+  }
   EXPECT_THAT(refusal("keeneland-kids", {.failed = {"1/qpj"}}), HasSubstr("did you mean 'node1-qpi'?"));
 }
 
@@ -337,6 +346,36 @@ TEST(Faults, OfSeveralAdaptersThoseThatAreLeftStay) {
   const Platform platform = read_platform("platforms/summit-256.yaml", {}, Faults{.failed = {"hca0"}});
   EXPECT_EQ(platform.node.gpus[0].nic, "hca1");
   EXPECT_TRUE(platform.node.gpus[0].more_nics.empty());
+}
+
+/// Of links beside each other copies take the one that is wide in their direction.
+TEST(IdleFaults, AreOfPartsThatNoWayOfTheRanksCrosses) {
+  Platform platform = read_platform("platforms/keeneland-kids.yaml");
+  const auto idle = [&](const std::string& part, const std::vector<Place>& places) {
+    platform.slowed_parts = {{.part = part, .text = part}};
+    return idle_faults(platform, places) ==
+           std::vector{part + " makes no difference: no way of these ranks would cross it"};
+  };
+  const auto beside = [&](const std::string& name, Rate forward, Rate backward) {
+    Link link = link_of(platform, "gpu0-pcie");
+    link.name = name;
+    link.forward.value = forward;
+    link.backward.value = backward;
+    platform.node.links.push_back(link);
+  };
+  beside("one-way", 90.0_GBps, 1.0_GBps);
+  beside("other-way", 1.0_GBps, 90.0_GBps);
+  const std::vector<Place> alone{{0, 0, {}}};
+  const std::vector<Place> two{{0, 0, {}}, {0, 1, {}}};
+  const std::vector<Place> nodes{{0, 0, {}}, {1, 0, {}}};
+  for (const char* part : {"one-way", "other-way"}) EXPECT_FALSE(idle(part, alone)) << part;
+  for (const char* part : {"gpu0-pcie", "gpu1-pcie", "hca0-pcie"}) EXPECT_TRUE(idle(part, alone)) << part;
+  EXPECT_FALSE(idle("gpu1-pcie", two));
+  EXPECT_TRUE(idle("gpu1-pcie", nodes));
+  EXPECT_TRUE(idle("hca0-pcie", two));
+  EXPECT_FALSE(idle("hca0-pcie", nodes));
+  platform.within_node.loopback = true;
+  EXPECT_FALSE(idle("hca0-pcie", two)) << "messages within the node go out and come back";
 }
 
 }  // namespace

@@ -52,12 +52,12 @@ TEST_F(PlacesInAFile, AreOnesLineByLine) {
 
 TEST_F(PlacesInAFile, EachMistakeHasALine) {
   try {
-    read("0/0\nfirst\n0/3\n");
+    read("0/0\n\n# a comment\nfirst\n0/3\n");
     FAIL();
   } catch (const InputError& error) {
     const std::string name = file_.string();
-    EXPECT_EQ(error.what(), name + ":2: error: 'first' is no device; expected NODE/GPU, such as 0/1\n" + name +
-                                ":3: error: there is no device 0/3 on platform 'keeneland-kids': nodes are 0 to 119, "
+    EXPECT_EQ(error.what(), name + ":4: error: 'first' is no device; expected NODE/GPU, such as 0/1\n" + name +
+                                ":5: error: there is no device 0/3 on platform 'keeneland-kids': nodes are 0 to 119, "
                                 "GPUs 0 to 2 (NODE/GPU)");
   }
 }

@@ -99,6 +99,8 @@ TEST(InRanges, JoinsNumbersInARow) {
   EXPECT_EQ(in_ranges({"gpu0-pcie", "gpu1-pcie", "gpu2-pcie", "qpi", "a3", "a5", "b6"}),
             "gpu[0-2]-pcie, qpi, a3, a5, b6");
   EXPECT_EQ(in_ranges({"nvlink01", "nvlink02", "x9", "x10"}), "nvlink01, nvlink02, x[9-10]");
+  EXPECT_EQ(in_ranges({"x999998", "x999999", "x1000000", "x1000001"}), "x[999998-999999], x1000000, x1000001");
+  EXPECT_EQ(in_ranges({"x2", "x1", "x0", "y1", "y2z"}), "x2, x1, x0, y1, y2z") << "upward, and alike behind it";
   EXPECT_EQ(in_ranges({}), "");
 }
 

@@ -36,6 +36,7 @@ TEST(Figures, EveryCurveHasItsOwnFileAndSettingsThatItsProtocolKnows) {
   for (const Figure& figure : keeneland_figures()) {
     for (const FigureCurve& curve : figure.curves) {
       EXPECT_TRUE(ids.insert(curve.id).second) << curve.id;
+      EXPECT_EQ(curve.id.find(' '), std::string::npos) << "a file's name: " << curve.id;
       if (curve.copy) continue;
       EXPECT_NO_THROW(make_settings(find_protocol(curve.protocol), curve.settings)) << curve.id;
     }

@@ -9,9 +9,14 @@
 
 #include "protocols/core/blocks.hpp"
 #include "protocols/core/errors.hpp"
+#include "protocols/registry.hpp"
 #include "protocols/workloads/arrays/boxes.hpp"
 #include "protocols/workloads/arrays/fourier.hpp"
+#include "protocols/workloads/arrays/mover.hpp"
 #include "protocols/workloads/arrays/reshape.hpp"
+#include "protocols/workloads/concurrent_rank.hpp"
+#include "protocols/workloads/connections.hpp"
+#include "tests/support/fake_rank.hpp"
 
 namespace twinlink::workloads {
 namespace {
@@ -249,6 +254,32 @@ TEST(Transforms, WhatMakesNoSenseIsRefused) {
                 require_transform({.dimensions = 2, .lengths = {2, 2}, .stride = 3}, 1_MiB);
               }),
               HasSubstr("one dimension"));
+}
+
+/// One of three ranks takes the elements for half as long, so that none of its pieces fits; all other pieces do.
+TEST(Reshapes, ThatFailSayWithWhom) {
+  const Global global = parse_global("6x5x4");
+  const Distribution from = named_distribution("slab-x", global, equal(3));
+  const Distribution to = named_distribution("slab-y", global, equal(3));
+  const Protocol& staging = find_protocol("staging");
+  const Ways ways{&staging, &staging, staging.defaults(), staging.defaults()};
+  for (const int odd : {-1, 0, 1, 2}) {
+    run_fake_world({.ranks = 3}, [&](MeasuredRank& inner) {
+      ConcurrentRank rank(inner);
+      const int self = rank.id().value;
+      const ReshapePlan plan = plan_reshape(from, to, self, {.element = self == odd ? 4_B : 8_B});
+      Connections connections(rank, ways);
+      connections.open({RankId{(self + 1) % 3}, RankId{(self + 2) % 3}});
+      const auto memory = [&] { return View(rank.allocate(Memory::device, 2_KiB, Locality::near)); };
+      const ReshapeMemory of{memory(), memory(), memory(), memory()};
+      ReshapeTimes times;
+      const Outcome outcome = Mover(rank, connections, 1.0_s).run(plan, RowPacking::kernel, of, times);
+      EXPECT_EQ(outcome.ok(), odd < 0) << self << " of " << odd << ": " << outcome.reason;
+      const std::string whom = "with rank " + std::to_string(odd) + ": ";
+      EXPECT_TRUE(odd < 0 || self == odd || outcome.reason.starts_with(whom)) << outcome.reason;
+      for (const View& each : {of.from, of.to, of.packed_out, of.packed_in}) rank.release(each.buffer);
+    });
+  }
 }
 
 }  // namespace

@@ -263,5 +263,32 @@ TEST(Connections, OfARingAreMadeByEveryProtocol) {
   }
 }
 
+/// One of the three peers hears nothing, so that its channel never begins to connect.
+TEST(Connections, ConnectWhileAnyOfTheirChannelsDoes) {
+  for (const char* name : {"cuda-ipc", "host"}) {
+    const Protocol& protocol = find_protocol(name);
+    const workloads::Ways ways{&protocol, &protocol, protocol.defaults(), protocol.defaults()};
+    run_fake_world({.ranks = 3}, [&](MeasuredRank& inner) {
+      ConcurrentRank rank(inner);
+      const int self = rank.id().value;
+      workloads::Connections connections(rank, ways);
+      connections.open({RankId{(self + 1) % 3}, RankId{(self + 2) % 3}});
+      const auto any = [&] {
+        return connections.to(RankId{(self + 1) % 3}).connecting() ||
+               connections.to(RankId{(self + 2) % 3}).connecting();
+      };
+      EXPECT_FALSE(connections.connecting());
+      const View data(rank.allocate(protocol.message_memory(), 64_KiB, Locality::near));
+      const View into(rank.allocate(protocol.message_memory(), 64_KiB, Locality::near));
+      for (int message = 0; message < 3 && self != 2; ++message) {
+        const Outcome outcome = connections.to(RankId{1 - self}).exchange(std::array{data}, std::array{into});
+        EXPECT_TRUE(outcome.ok()) << outcome.reason;
+        EXPECT_EQ(connections.connecting(), any()) << name << " " << message;
+      }
+      EXPECT_EQ(connections.connecting(), any()) << name;
+    });
+  }
+}
+
 }  // namespace
 }  // namespace twinlink

@@ -5,6 +5,7 @@
 
 #include "protocols/bench/probe/probe.hpp"
 #include "tests/validate/calibrate/synthetic_probes.hpp"
+#include "validate/primitives/message_times.hpp"
 
 namespace twinlink::validate {
 namespace {
@@ -51,6 +52,31 @@ TEST(CalibrationOfWindows, WhatCpusDoForMessagesThatHaveComeIsNoLatency) {
   EXPECT_NEAR(costs.receive_overhead.value.microseconds(), kReceiveHost, 1e-6);
   EXPECT_EQ(costs.completion->source.quality, model::Quality::measured);
   EXPECT_THAT(costs.completion->source.text, HasSubstr("queued message same-node both-ways"));
+}
+
+/// A message takes 1 us each of posting it and its receive, and `taken_in` us; what ends first is the most it can be.
+TEST(CompletionOf, IsWhatNothingElseExplains) {
+  struct Case {
+    double alone, one_way, both_ways, flow, expected;
+  };
+  constexpr double kAnswer = kControl / kQueued;
+  constexpr double kBoth = 2 + 0.6 + kAnswer;  // posting and 0.6 us for each
+  const auto us = [](double time) { return Seconds{time * 1e-6}; };
+  model::NetworkCosts costs{.send_overhead = {.value = model::Piecewise({{0_B, 1.0_us}})},
+                            .receive_overhead = {.value = 1.0_us},
+                            .control = {.value = us(kControl)}};
+  for (const Case& each : {Case{3, 1.9 + kAnswer, kBoth, 0, 0.6}, Case{3, 1.5 + kAnswer, kBoth, 0, 0.5},
+                           Case{1.4, 1.9 + kAnswer, kBoth, 0, 0.4}, Case{1 + kQueued * 0.6, 1.9, kBoth, 0, 0},
+                           Case{3, kBoth, kBoth, 0, 0}, Case{3, 1.9, kBoth, 0.7, 0}}) {
+    const EagerTimes times{us(each.alone), us(each.one_way), us(each.both_ways), us(each.flow)};
+    EXPECT_NEAR(completion_of(costs, 1_KiB, times).microseconds(), each.expected, 1e-9) << each.alone;
+  }
+  costs.completion = {.value = model::Piecewise({{0_B, 0.1_us}})};
+  EXPECT_NEAR(completion_of(costs, 1_KiB, {us(3), us(1.9), us(kBoth), us(0.7)}).microseconds(), 0.6, 1e-9)
+      << "where a number holds the bytes, they are not asked for";
+  costs.eager_limit.value = 1_KiB;
+  EXPECT_NEAR(send_completion_of(costs, 1_KiB, us(kBoth)).microseconds(), 0.5, 1e-9);
+  EXPECT_NEAR(send_completion_of(costs, 2_KiB, us(kBoth)).microseconds(), 0.6, 1e-9);
 }
 
 /// One way a sender has the time to learn that its messages are over; both ways it comes on top.

@@ -75,6 +75,11 @@ TEST_F(SuspectProgram, SlowMessagesAreNoHealthyNode) {
   EXPECT_EQ(ended.code, 1) << ended.err;
   EXPECT_THAT(ended.out, AllOf(HasSubstr("Verdict: no part explains it: 2 of 2 messages, "),
                                HasSubstr(" are slower by more than 10.0 %")));
+  const std::size_t slowest = ended.out.find("Slowest of");
+  ASSERT_NE(slowest, std::string::npos);
+  for (const char* kind : {"\nqueued message same-node both-ways  ", "\nmessage pinned same-node  "}) {
+    EXPECT_NE(ended.out.find(kind, slowest), std::string::npos) << kind << ended.out;
+  }
 }
 
 #ifdef TWINLINK_SIM_PROGRAM

@@ -1,6 +1,7 @@
 #include "validate/compare/report.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -142,6 +143,18 @@ TEST(Report, JunitHasACaseForEachLimitOfEachPair) {
   EXPECT_THAT(text, HasSubstr("<testsuites tests=\"4\" failures=\"1\" errors=\"0\" skipped=\"0\">"));
   EXPECT_THAT(text, HasSubstr("<testcase classname=\"staging\" name=\"geometric mean error\">"
                               "<failure message=\"6.04 % exceeds 5 %\">largest error 10.00 % at 1K</failure>"));
+}
+
+TEST(Report, JunitLetsAPairHaveItsLimit) {
+  const Pair pair = compare_pair(make_recording("measured", "a", {{4, 10}, {8, 10}}),
+                                 make_recording("simulated", "a", {{4, 11}, {8, 12}}), false);
+  const ErrorSummary& errors = pair.errors;
+  for (const auto& [limit, exceeded] : {std::pair{errors.p95, false}, {std::nextafter(errors.p95, 0.0), true}}) {
+    const Comparison comparison = compare({pair}, {.geometric_mean = errors.geometric_mean, .p95 = limit});
+    EXPECT_EQ(comparison.verdict(), exceeded ? Verdict::exceeded : Verdict::passed);
+    EXPECT_THAT(render_report(comparison, ReportFormat::junit),
+                HasSubstr(exceeded ? "tests=\"2\" failures=\"1\"" : "tests=\"2\" failures=\"0\""));
+  }
 }
 
 TEST(Report, JunitCountsAPairWithoutALimitAsSkipped) {

@@ -1,7 +1,10 @@
 // `twinlink-validate fleet` as a user runs it: what it reads, refuses and says, and what it keeps.
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +12,7 @@
 
 #include "tests/validate/cli/validate_program.hpp"
 #include "tests/validate/nodes/planted_fleet.hpp"
+#include "validate/history/regressions.hpp"
 
 namespace twinlink::validate {
 namespace {
@@ -76,7 +80,16 @@ TEST_F(FleetProgram, FindsTheSlowOneInTextsOfOtherTools) {
   EXPECT_EQ(result["nodes"][1]["state"], "alike");
   EXPECT_THAT(read("fleet.xml"), AllOf(HasSubstr("tests=\"10\" failures=\"1\""),
                                        HasSubstr("name=\"node0004\"><failure message=\"node0004")));
-  EXPECT_EQ(fleet("--node node0004").code, 1);
+  EXPECT_EQ(fleet("--node node0004 --report fleet.md").code, 1);
+  const std::string page = read("fleet.md");
+  const std::size_t begin = page.find("Node by test");
+  ASSERT_NE(begin, std::string::npos) << page;
+  const std::string map = page.substr(begin, page.find("\n#", begin) - begin);
+  for (std::size_t node = 0; node < 10; ++node) {
+    const std::string row = "\n| " + test::node_name(node) + " |";
+    EXPECT_LT(page.find(row), begin) << node;
+    EXPECT_NE(map.find(row), std::string::npos) << node;
+  }
   EXPECT_EQ(fleet("--node node0003").code, 0);
   EXPECT_EQ(fleet("--node nobody").code, 2);
 }
@@ -215,6 +228,43 @@ TEST_F(FleetHistory, AFileOfSomethingElseIsRefused) {
   put_nodes();
   put("all.sqlite", std::string(5000, 'x'));
   EXPECT_EQ(fleet("--history all.sqlite").code, 2);
+}
+
+// --- Steps by themselves -------------------------------------------------------------------------------------------
+
+FigureHistory figure(const std::string& test, const std::vector<double>& times, double deviation = 0.001) {
+  FigureHistory history{.key = {.test = test, .name = test}};
+  for (const double time : times) {
+    const std::string date = fmt::format("2026-11-{:02}", history.dated.size() + 1);
+    history.dated.push_back({.date = date, .log_us = std::log(time), .deviation = deviation});
+  }
+  return history;
+}
+
+TEST(Regressions, TheWorstOfANodeComesFirst) {
+  const FigureHistory slow = figure("slow", {1, 1, 1, 1.5, 1.5});
+  const FigureHistory slower = figure("slower", {1, 1, 2, 2, 2});
+  const FigureHistory faster = figure("faster", {2, 2, 1, 1});
+  const FigureHistory recovered = figure("recovered", {1, 1, 2, 2, 1});
+  for (const auto& figures : {std::vector{slow, slower, faster, recovered}, {recovered, slower, faster, slow}}) {
+    const auto found = find_regressions({{.figures = figures}, {.figures = {faster}}}, 0.1);
+    ASSERT_EQ(found[0].regressions.size(), 2U);
+    EXPECT_EQ(found[0].judged, 4U);
+    EXPECT_NEAR(found[0].regressions[0].slower, 1, 1e-9);
+    EXPECT_NEAR(found[0].regressions[1].slower, 0.5, 1e-9);
+    EXPECT_EQ(in_words(found),
+              (std::vector<std::string>{"slower slower by 100 % since 2026-11-03, and 1 more test", ""}));
+  }
+  EXPECT_TRUE(find_regressions({{.figures = {figure("near", {1, 1, 1.09, 1.09})}}}, 0.1)[0].regressions.empty());
+}
+
+TEST(Regressions, WithoutAPastNothingIsJudged) {
+  FigureHistory odd = figure("odd", {1, 2});
+  odd.dated.back().unstable = true;
+  FigureHistory past = figure("past", {1, 2});
+  past.dated.front().unstable = true;
+  const auto found = find_regressions({{.figures = {figure("new", {1}), odd, past}}}, 0.1);
+  EXPECT_EQ(std::tuple(found[0].judged, found[0].single, found[0].unstable), std::tuple(0U, 2U, 1U));
 }
 
 }  // namespace
