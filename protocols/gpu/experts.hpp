@@ -31,8 +31,8 @@ TWINLINK_GPU constexpr std::int32_t index_of(const Program& p, Listed what, std:
 TWINLINK_GPU constexpr std::uint64_t numbers_of(const Program& p) { return 3 * number(p.ranks) * number(p.experts); }
 
 template <class Block>
-TWINLINK_GPU_ONLY bool send_to_expert(Block& block, const Program& p, std::int32_t places, std::int32_t expert,
-                                      std::uint64_t turn) {
+TWINLINK_GPU_INLINE bool send_to_expert(Block& block, const Program& p, std::int32_t places, std::int32_t expert,
+                                        std::uint64_t turn) {
   const std::int32_t link = places - 1;
   const std::uint64_t step = block.sent(link) + turn;
   Move move;
@@ -41,9 +41,10 @@ TWINLINK_GPU_ONLY bool send_to_expert(Block& block, const Program& p, std::int32
   move.in_at = block.listed(index_of(p, Listed::from, places, expert));
   move.into = link;
   move.into_step = step;
-  if (!block.await_credit(link, step)) return false;
-  block.tell(link, step, move.bytes);
-  if (!block.barrier(block.move(move))) return false;
+  bool good = block.await_credit(link, step);
+  if (good) block.tell(link, step, move.bytes);
+  good = good && block.move(move);
+  if (!block.barrier(good)) return false;
   block.fence();
   block.signal(link, step + 1);
   return true;
@@ -51,19 +52,20 @@ TWINLINK_GPU_ONLY bool send_to_expert(Block& block, const Program& p, std::int32
 
 /// To `at` of the output, which goes on to its end.
 template <class Block>
-TWINLINK_GPU_ONLY bool receive_for_expert(Block& block, const Program& p, std::int32_t places, std::uint64_t turn,
-                                          std::uint64_t& at) {
+TWINLINK_GPU_INLINE bool receive_for_expert(Block& block, const Program& p, std::int32_t places, std::uint64_t turn,
+                                            std::uint64_t& at) {
   const std::int32_t link = p.ranks - places - 1;
   const std::uint64_t step = block.received(link) + turn;
-  if (!block.await_slot(link, step)) return false;
+  bool good = block.await_slot(link, step);
   Move move;
   // Whatever a peer says, nothing is read beyond the slot, or written beyond the output.
-  move.bytes = least(least(block.told(link, step), p.slot), p.received - at);
+  move.bytes = good ? least(least(block.told(link, step), p.slot), p.received - at) : 0;
   move.from = link;
   move.from_step = step;
   move.out = Region::output;
   move.out_at = at;
-  if (!block.barrier(block.move(move))) return false;
+  good = good && block.move(move);
+  if (!block.barrier(good)) return false;
   block.give_credit(link, step + 1);
   at += move.bytes;
   return true;
@@ -71,7 +73,7 @@ TWINLINK_GPU_ONLY bool receive_for_expert(Block& block, const Program& p, std::i
 
 /// A dispatch leaves what has come for an expert without gaps, the own block first; a combine each block in its place.
 template <class Block>
-TWINLINK_GPU_ONLY bool exchange_with_experts(Block& block, const Program& p) {
+TWINLINK_GPU_INLINE bool exchange_with_experts(Block& block, const Program& p) {
   const bool sends = block.role() == kSends;
   const bool packs = p.operation == Operation::dispatch;
   std::uint64_t turn = 0;

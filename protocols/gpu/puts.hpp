@@ -20,7 +20,7 @@ namespace twinlink::gpu {
 
 /// A message each way over link 0.
 template <class Block>
-TWINLINK_GPU_ONLY bool put_messages(Block& block, const Program& p) {
+TWINLINK_GPU_INLINE bool put_messages(Block& block, const Program& p) {
   const bool both = has_roles(p);
   if (p.bytes > 0 && (!both || block.role() == kSends)) {
     const Share mine = channel_of(p, p.bytes, block.channel());
