@@ -41,9 +41,10 @@ TWINLINK_GPU_INLINE bool send_to_expert(Block& block, const Program& p, std::int
   move.in_at = block.listed(index_of(p, Listed::from, places, expert));
   move.into = link;
   move.into_step = step;
-  if (!block.await_credit(link, step)) return false;
-  block.tell(link, step, move.bytes);
-  if (!block.barrier(block.move(move))) return false;
+  bool good = block.await_credit(link, step);
+  if (good) block.tell(link, step, move.bytes);
+  good = good && block.move(move);
+  if (!block.barrier(good)) return false;
   block.fence();
   block.signal(link, step + 1);
   return true;
@@ -55,15 +56,16 @@ TWINLINK_GPU_INLINE bool receive_for_expert(Block& block, const Program& p, std:
                                             std::uint64_t& at) {
   const std::int32_t link = p.ranks - places - 1;
   const std::uint64_t step = block.received(link) + turn;
-  if (!block.await_slot(link, step)) return false;
+  bool good = block.await_slot(link, step);
   Move move;
   // Whatever a peer says, nothing is read beyond the slot, or written beyond the output.
-  move.bytes = least(least(block.told(link, step), p.slot), p.received - at);
+  move.bytes = good ? least(least(block.told(link, step), p.slot), p.received - at) : 0;
   move.from = link;
   move.from_step = step;
   move.out = Region::output;
   move.out_at = at;
-  if (!block.barrier(block.move(move))) return false;
+  good = good && block.move(move);
+  if (!block.barrier(good)) return false;
   block.give_credit(link, step + 1);
   at += move.bytes;
   return true;

@@ -92,17 +92,19 @@ void require_together(const WorkloadPlan& plan, const Algorithm& algorithm) {
   for (const Protocol* protocol : {plan.ways.within, plan.ways.between, plan.ways.between_domains}) {
     if (protocol == nullptr) continue;
     if (protocol == plan.ways.within && protocol->does(*algorithm.together, plan.ways.settings_within)) continue;
-    throw UsageError(fmt::format("{}, {}: {} does no collectives by itself{}", plan.workload->name, algorithm.name,
-                                 protocol->name(),
-                                 protocol == plan.ways.within ? "" : " together with another protocol"));
+    throw UsageError(fmt::format(
+        "{}, {}: {} does not do it by itself{}; this is {}", plan.workload->name, algorithm.name, protocol->name(),
+        protocol == plan.ways.within ? "" : " together with another protocol", algorithm.description));
   }
 }
 
 /// A graph is of launches, and of one for each run.
 void require_graph(const WorkloadPlan& plan, const Algorithm& algorithm) {
   if (plan.graph == 1 || (algorithm.together && !plan.training)) return;
-  throw UsageError(fmt::format("--graph: {} ({}) is no one launch of a kernel; the algorithm 'kernel' of {} is",
-                               plan.workload->name, algorithm.name, "nccl"));
+  throw UsageError(
+      fmt::format("--graph: {} ({}) is no one launch of a kernel; the algorithm 'kernel' is, of protocols "
+                  "that have it",
+                  plan.workload->name, algorithm.name));
 }
 
 /// What is added up is on GPUs.

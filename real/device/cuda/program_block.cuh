@@ -114,37 +114,20 @@ class CudaBlock {
   }
 
   __device__ std::uint64_t listed(std::int32_t index) const { return a_.numbers[index]; }
-  __device__ void tell(std::int32_t link, std::uint64_t step, std::uint64_t bytes) {
+  __device__ void tell(std::int32_t link, std::uint64_t step, std::uint64_t bytes) const {
     if (threadIdx.x == 0) store_word(slot(theirs(link), step) + gpu::bytes_room(p_), bytes);
   }
-  __device__ std::uint64_t told(std::int32_t link, std::uint64_t step) {
+  __device__ std::uint64_t told(std::int32_t link, std::uint64_t step) const {
     return load_word(slot(mine(link), step) + gpu::bytes_room(p_));
   }
 
   /// By 16 B where both ends lie so, else by words or what there is of them.
-  __device__ bool put(std::int32_t number, std::uint64_t at, std::uint64_t bytes) {
-    constexpr unsigned kInFlight = 4;
-    const char* const from = a_.input + at;
-    char* const to = link(number).window + at;
+  __device__ bool put(std::int32_t number, std::uint64_t at, std::uint64_t bytes) const {
+    const Places p{nullptr, a_.input + at, nullptr, link(number).window + at};
     std::uint64_t done = 0;
-    if (reinterpret_cast<std::uintptr_t>(from) % sizeof(Pair) == 0 &&
-        reinterpret_cast<std::uintptr_t>(to) % sizeof(Pair) == 0) {
-      const std::uint64_t pairs = bytes / sizeof(Pair);
-      const ulonglong2* const source = reinterpret_cast<const ulonglong2*>(from);
-      ulonglong2* const target = reinterpret_cast<ulonglong2*>(to);
-      std::uint64_t i = threadIdx.x;
-      for (; i + std::uint64_t{kInFlight - 1} * blockDim.x < pairs; i += std::uint64_t{kInFlight} * blockDim.x) {
-        ulonglong2 held[kInFlight];
-#pragma unroll
-        for (unsigned k = 0; k < kInFlight; ++k) held[k] = source[i + std::uint64_t{k} * blockDim.x];
-#pragma unroll
-        for (unsigned k = 0; k < kInFlight; ++k) target[i + std::uint64_t{k} * blockDim.x] = held[k];
-      }
-      for (; i < pairs; i += blockDim.x) target[i] = source[i];
-      done = pairs * sizeof(Pair);
-    }
+    if (lies_well(p.in) && lies_well(p.into)) done = move_all_pairs<false, true, false, true>(p, bytes);
     for (std::uint64_t i = done + threadIdx.x * kWord; i < bytes; i += blockDim.x * kWord) {
-      set_own_word(to + i, own_word(from + i, bytes - i), bytes - i);
+      set_own_word(p.into + i, own_word(p.in + i, bytes - i), bytes - i);
     }
     return true;
   }
@@ -273,21 +256,25 @@ class CudaBlock {
     }
   }
 
+  __device__ static bool lies_well(const char* at) { return reinterpret_cast<std::uintptr_t>(at) % sizeof(Pair) == 0; }
+  /// How many bytes these were.
+  template <bool From, bool In, bool Out, bool Into>
+  __device__ static std::uint64_t move_all_pairs(const Places& p, std::uint64_t bytes) {
+    constexpr unsigned kInFlight = 4;
+    const std::uint64_t pairs = bytes / sizeof(Pair);
+    std::uint64_t i = threadIdx.x;
+    for (; i + std::uint64_t{kInFlight - 1} * blockDim.x < pairs; i += std::uint64_t{kInFlight} * blockDim.x) {
+      move_pairs<kInFlight, From, In, Out, Into>(p, i);
+    }
+    for (; i < pairs; i += blockDim.x) move_pairs<1, From, In, Out, Into>(p, i);
+    return pairs * sizeof(Pair);
+  }
+
   template <bool From, bool In, bool Out, bool Into>
   __device__ bool move_simple(const gpu::Move& move) const {
-    constexpr unsigned kInFlight = 4;
     const Places p = places_of(move);
-    const auto lies_well = [](const char* at) { return reinterpret_cast<std::uintptr_t>(at) % sizeof(Pair) == 0; };
     std::uint64_t done = 0;
-    if (lies_well(p.in) && lies_well(p.out)) {
-      const std::uint64_t pairs = move.bytes / sizeof(Pair);
-      std::uint64_t i = threadIdx.x;
-      for (; i + std::uint64_t{kInFlight - 1} * blockDim.x < pairs; i += std::uint64_t{kInFlight} * blockDim.x) {
-        move_pairs<kInFlight, From, In, Out, Into>(p, i);
-      }
-      for (; i < pairs; i += blockDim.x) move_pairs<1, From, In, Out, Into>(p, i);
-      done = pairs * sizeof(Pair);
-    }
+    if (lies_well(p.in) && lies_well(p.out)) done = move_all_pairs<From, In, Out, Into>(p, move.bytes);
     // Slots begin at multiples of 128 B, so their words are whole ones; the last one may have less.
     for (std::uint64_t at = done + threadIdx.x * kWord; at < move.bytes; at += blockDim.x * kWord) {
       const std::uint64_t left = move.bytes - at;

@@ -74,10 +74,6 @@ class BrokenRank final : public DecoratedRank {
     if (!meets("lost_copy")) return inner().put(to, from, stream, engine, signal);
     return inner().put(to.slice({}, {}), from.slice({}, {}), stream, engine, signal);
   }
-  Op launch(const gpu::Work& work, Stream stream) override {
-    meet_in_passing();
-    return inner().launch(work, stream);
-  }
   Op send(RankId peer, Tag tag, View from) override {
     meet_in_passing();
     return inner().send(peer, tag, from);
