@@ -33,9 +33,10 @@ class Buffers {
 /// Fills the buffers with what the schedule begins with, and sentinels.
 void prepare(MeasuredRank& rank, const Schedule& schedule, const Buffers& buffers);
 
-/// Runs all steps once. The Outcome of an exchange that failed, with its step and peer.
+/// Runs all steps once. The Outcome of an exchange that failed, with its step and peer. With `fault`, contents of each
+/// step are set before it and compared behind it: the first that is wrong is told there, and times mean nothing.
 Outcome run_once(ConcurrentRank& rank, const Schedule& schedule, Connections& connections, const Buffers& buffers,
-                 Seconds timeout);
+                 Seconds timeout, std::optional<std::string>* fault = nullptr);
 
 /// What is wrong with the data after one run; nothing: all is as the schedule promises.
 std::optional<std::string> fault_in(MeasuredRank& rank, const Schedule& schedule, const Buffers& buffers);

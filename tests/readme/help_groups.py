@@ -19,7 +19,8 @@ HEADINGS = {
     "Sizes and pattern": "pattern window ends compute one-process buffers begin end factor only",
     "Rounds": "warmup iterations graph timeout no-verify passes",
     "Job": "place ranks jobs background",
-    "Training step": "layers layer-time bucket",
+    "Training step": "layers layer-time bucket tensor-parallel expert-parallel data-parallel pipeline-parallel "
+                     "micro-batches activations gradients",
     "Experts": "experts top skew seed",
     "KV cache": "prefill block",
     "Sum": "on",
