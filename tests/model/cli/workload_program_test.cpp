@@ -42,6 +42,36 @@ TEST(WorkloadProgram, PlaysATrace) {
   EXPECT_EQ(point.at("ranks").at(0).at("tasks"), 3);
 }
 
+TEST(WorkloadProgram, PlaysProfilesOfPyTorch) {
+  const std::string job = ::testing::TempDir() + "twinlink-profile.goal";
+  const std::string convert = "convert tests/data/kineto/rank0.json tests/data/kineto/rank1.json --out " + job;
+  const Ended made = run(convert);
+  EXPECT_EQ(made.code, 0) << made.text;
+  EXPECT_THAT(made.text,
+              HasSubstr("2 ranks, 6 collectives and messages, 6 kernels and copies beside them; calcs of the "
+                        "longest chain 210 us"));
+  const std::string file = ::testing::TempDir() + "twinlink-profile.json";
+  const Ended played = workload(job + " -p gpudirect-v2 --json " + file);
+  EXPECT_EQ(played.code, 0) << played.text;
+  const nlohmann::json point = bench::read_json_file(file).at("points").at(0);
+  EXPECT_TRUE(point.at("verified"));
+  // All of the sum of 1 MiB, half of the 256 KiB that are reduced and scattered, and 2000 B from the first.
+  EXPECT_EQ(point.at("ranks").at(0).at("sent_bytes"), 1048576 + 131072 + 2000);
+  EXPECT_EQ(point.at("ranks").at(1).at("sent_bytes"), 1048576 + 131072);
+  EXPECT_GT(point.at("time_us"), 210);
+  for (const auto& [arguments, why] : std::vector<std::pair<std::string, std::string>>{
+           {" --algorithm all-reduce", "COLLECTIVE=NAME"},
+           {" --algorithm halo-2d=direct", "COLLECTIVE=NAME"},
+           {" --algorithm all-reduce=kernel", "it has no messages"},
+           {" --algorithm all-reduce=hierarchical", "does not say how ranks lie"},
+           {" --algorithm all-reduce=no", "there is no algorithm of all-reduce 'no'"},
+           {"x", "ends in .goal"}}) {
+    const Ended refused = run(convert + arguments);
+    EXPECT_EQ(refused.code, 2) << arguments;
+    EXPECT_THAT(refused.text, HasSubstr(why));
+  }
+}
+
 TEST(WorkloadProgram, WithoutAProtocolTheShortestWaysAreTaken) {
   struct Choice {
     std::string where;
