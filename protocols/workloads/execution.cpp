@@ -128,15 +128,15 @@ std::string name_of(std::size_t step, std::size_t steps) {
 class Lane {
  public:
   Lane(ConcurrentRank& rank, const std::vector<Step>& steps, Connections& connections, const Buffers& buffers,
-       Seconds timeout, std::optional<std::string>* fault)
-      : rank_(rank), steps_(steps), connections_(connections), buffers_(buffers), timeout_(timeout), fault_(fault) {}
+       Seconds timeout, const RunWatch& watch)
+      : rank_(rank), steps_(steps), connections_(connections), buffers_(buffers), timeout_(timeout), watch_(watch) {}
 
   [[nodiscard]] std::size_t ended() const { return ended_; }
   Outcome run(const Lane& other) {
     for (; ended_ < steps_.size(); ++ended_) {
       const Step& step = steps_[ended_];
       if (step.after > other.ended()) rank_.wait_until([&] { return other.ended() >= step.after; });
-      if (fault_ != nullptr) {
+      if (watch_.fault != nullptr) {
         for (const Mark& mark : step.fresh) rank_.fill(buffers_.view(mark.slice), summable(mark.value));
       }
       Outcome outcome = run(step);
@@ -144,9 +144,11 @@ class Lane {
         outcome.reason = name_of(ended_, steps_.size()) + " " + outcome.reason;
         return outcome;
       }
-      if (fault_ == nullptr || *fault_) continue;
-      *fault_ = fault_in(rank_, step.expected, buffers_);
-      if (*fault_) **fault_ += ", behind " + name_of(ended_, steps_.size());
+      if (watch_.on_sent) watch_.on_sent(sent_in(step));
+      if (watch_.fault == nullptr || *watch_.fault) continue;
+      std::optional<std::string>& fault = *watch_.fault;
+      fault = fault_in(rank_, step.expected, buffers_);
+      if (fault) *fault += ", behind " + name_of(ended_, steps_.size());
     }
     return {};
   }
@@ -188,17 +190,30 @@ class Lane {
   Connections& connections_;
   const Buffers& buffers_;
   Seconds timeout_;
-  std::optional<std::string>* fault_;
+  const RunWatch& watch_;
   std::size_t ended_ = 0;
   std::deque<Op> queue_{};
 };
 
 }  // namespace
 
+std::size_t sent_in(const Step& step) {
+  const auto sends = [](const Transfer& transfer) { return transfer.send.length > 0; };
+  return static_cast<std::size_t>(std::ranges::count_if(step.transfers, sends)) + (step.together ? 1 : 0);
+}
+
+std::size_t sent_in(const Schedule& schedule) {
+  std::size_t messages = 0;
+  for (const std::vector<Step>* steps : {&schedule.steps, &schedule.beside}) {
+    for (const Step& step : *steps) messages += sent_in(step);
+  }
+  return messages;
+}
+
 Outcome run_once(ConcurrentRank& rank, const Schedule& schedule, Connections& connections, const Buffers& buffers,
-                 Seconds timeout, std::optional<std::string>* fault) {
-  Lane first(rank, schedule.steps, connections, buffers, timeout, fault);
-  Lane second(rank, schedule.beside, connections, buffers, timeout, fault);
+                 Seconds timeout, const RunWatch& watch) {
+  Lane first(rank, schedule.steps, connections, buffers, timeout, watch);
+  Lane second(rank, schedule.beside, connections, buffers, timeout, watch);
   if (schedule.beside.empty()) return first.run(second);
   Outcome done;
   Outcome done_beside;

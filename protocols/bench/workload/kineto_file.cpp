@@ -174,10 +174,10 @@ class Reader {
   }
 
   void add(const json& event, double first) {
-    constexpr double kMost_us = 1e12;
+    constexpr double kMostTime = 1e12;
     const double begin = number(event, "ts") - first;
     const double duration = number(event, "dur");
-    if (begin > kMost_us || duration < 0 || duration > kMost_us) {
+    if (begin > kMostTime || duration < 0 || duration > kMostTime) {
       refuse(fmt::format("the event '{}' is of a time out of range", event.value("name", "")));
     }
     const auto ns = [](double us) { return static_cast<std::int64_t>(std::llround(us * 1e3)); };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <set>
@@ -377,7 +379,9 @@ class WorkloadRun {
   void run_once(const Schedule& schedule, std::string_view name, Bytes size,
                 std::optional<std::string>* fault = nullptr) {
     Outcome outcome = copy_to_host(schedule);
-    if (outcome.ok()) outcome = workloads::run_once(rank_, schedule, *connections_, *buffers_, plan_.timeout, fault);
+    if (outcome.ok())
+      outcome = workloads::run_once(rank_, schedule, *connections_, *buffers_, plan_.timeout,
+                                    {.fault = fault, .on_sent = row_ ? on_sent_ : std::function<void(std::size_t)>()});
     if (outcome.ok()) return;
     throw CheckError(fmt::format("rank {}: {} ({}) of {}: {}: {}", self_, plan_.workload->name, name, format_size(size),
                                  to_string(outcome.status), outcome.reason));
@@ -418,12 +422,16 @@ class WorkloadRun {
         if (step.together) step.together->times = plan_.graph;
       }
     }
+    row_ = static_cast<bool>(plan_.on_messages);
+    const int rounds = plan_.iterations + std::max(plan_.warmup, 1) + (plan_.verify ? 2 : 0);
+    if (row_) plan_.on_messages(sent_in(schedule) * static_cast<std::size_t>(rounds), 0);
     run_rounds(
         plan_, *warm_up_, [&] { verify(schedule, algorithm.name, size); },
         [&](bool counts) {
           const double us = timed(several, algorithm.name, size, counts) / plan_.graph;
           if (counts) mine.push_back(us);
         });
+    row_ = false;
     const Times times = gather_times(mine, steps_of(schedule));
     WorkloadPoint point{
         .size = size, .algorithm = std::string(algorithm.name), .steps = most_steps_, .verified = plan_.verify};
@@ -523,7 +531,9 @@ class WorkloadRun {
   Patience patience_;
   std::optional<SymmetricHeap> heap_;
   std::optional<workloads::Buffers> buffers_;
-  Buffer on_gpu_{};        ///< what is summed on the host
+  Buffer on_gpu_{};  ///< what is summed on the host
+  std::function<void(std::size_t)> on_sent_ = [this](std::size_t sent) { plan_.on_messages(0, sent); };
+  bool row_ = false;       ///< is a row measured, whose messages are counted?
   bool learning_ = false;  ///< what messages cost, without the copies of such
   std::optional<workloads::Connections> connections_;
   std::optional<WarmUp> warm_up_;  ///< of the connections

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -145,6 +146,9 @@ struct WorkloadPlan {
   Company company{};
   /// Told on each rank when an iteration that counts begins there, after all have met, and when it ends; may be empty.
   std::function<void(bool begins, RankId rank, Seconds now)> on_round{};
+  /// Told on each rank how many messages it will send for a row, as far as that is known before, and then how many it
+  /// has sent; may be empty.
+  std::function<void(std::size_t planned, std::size_t sent)> on_messages{};
   /// What a rank has of its GPU's memory; empty: the device itself will say.
   std::function<Bytes(RankId)> room{};
 
