@@ -46,7 +46,7 @@ constexpr std::uint64_t switch_rounds(const Program& p, std::int32_t channel) {
 constexpr SwitchRound switch_round(const Program& p, std::int32_t channel, std::uint64_t round) {
   const Share mine = channel_of(p, p.bytes, channel);
   const std::uint64_t at = round * p.slot * number(p.ranks);
-  const std::uint64_t chunk = chunk_of(p, mine.length - at);
+  const std::uint64_t chunk = chunk_of(p, mine.length - at, p.slot);
   return {piece(mine, at, chunk * number(p.ranks)), chunk};
 }
 

@@ -18,7 +18,7 @@
 //   bool await_credit(link, step)                until slot number `step` may be filled
 //   bool await_slot(link, step)                  until it is filled
 //   bool move(const Move&)                       all of it, or false
-//   bool barrier(bool good)                      of its threads: is it good for all of them?
+//   bool barrier(bool good)                      of its threads: is it good for all of them? Only there they meet
 //   void fence()
 //   void signal(link, tail)
 //   void give_credit(link, credit)
@@ -52,10 +52,10 @@ struct Move {
 template <class Block>
 TWINLINK_GPU_ONLY bool pass(Block& block, LineFormat format, const Move& move) {
   const bool simple = format == LineFormat::simple;
-  if (move.into != kNoLink && !block.await_credit(move.into, move.into_step)) return false;
-  if (move.from != kNoLink && simple && !block.await_slot(move.from, move.from_step)) return false;
-  const bool moved = block.move(move);
-  if (!block.barrier(moved)) return false;
+  bool good = move.into == kNoLink || block.await_credit(move.into, move.into_step);
+  good = good && (move.from == kNoLink || !simple || block.await_slot(move.from, move.from_step));
+  good = good && block.move(move);
+  if (!block.barrier(good)) return false;
   if (move.into != kNoLink && simple) {
     block.fence();
     block.signal(move.into, move.into_step + 1);
@@ -86,7 +86,7 @@ class Pipe {
   }
 
  private:
-  TWINLINK_GPU_ONLY bool go(bool receives, bool sends, Region in, Region out, Share what) {
+  TWINLINK_GPU_INLINE bool go(bool receives, bool sends, Region in, Region out, Share what) {
     Move move;
     move.bytes = what.length;
     move.in = in;

@@ -79,14 +79,22 @@ struct Share {
 };
 
 TWINLINK_GPU constexpr std::uint64_t least(std::uint64_t a, std::uint64_t b) { return a < b ? a : b; }
-TWINLINK_GPU constexpr std::uint64_t turns(std::uint64_t all, std::uint64_t each) { return (all + each - 1) / each; }
+/// GPUs take long for a division of 64 bits, and little for one of 32.
+TWINLINK_GPU constexpr std::uint64_t quotient(std::uint64_t a, std::uint64_t b) {
+  constexpr unsigned kHalf = 32;
+  return (a | b) >> kHalf == 0 ? static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b) : a / b;
+}
+TWINLINK_GPU constexpr std::uint64_t turns(std::uint64_t all, std::uint64_t each) {
+  return quotient(all + each - 1, each);
+}
 
 /// Part `index` of `parts` of `bytes`, in whole units: the first ones have one more, the last one what is no unit. Of
 /// less than a unit for each the last ones may be empty, but for what is none.
 TWINLINK_GPU constexpr Share share(std::uint64_t bytes, std::uint64_t parts, std::uint64_t index, std::uint64_t unit) {
+  if (parts == 1) return {0, bytes};
   const std::uint64_t units = bytes / unit;
-  const std::uint64_t each = units / parts;
-  const std::uint64_t more = units % parts;
+  const std::uint64_t each = quotient(units, parts);
+  const std::uint64_t more = units - each * parts;
   const std::uint64_t begin = (index * each + least(index, more)) * unit;
   const bool last = index + 1 == parts;
   return {begin, last ? bytes - begin : (each + (index < more ? 1 : 0)) * unit};
@@ -105,10 +113,19 @@ TWINLINK_GPU constexpr Share channel_of(const Program& p, std::uint64_t bytes, s
   return share(bytes, number(p.channels), number(channel), kGrainBytes);
 }
 
-/// Of an all-reduce: bytes of a chunk, of which every rank has one in a round, where `left` bytes are left. Those of
-/// the last round are as even as the others.
-TWINLINK_GPU constexpr std::uint64_t chunk_of(const Program& p, std::uint64_t left) {
-  return least(turns(turns(left, number(p.ranks)), kGrainBytes) * kGrainBytes, p.slot);
+/// Of an all-reduce: bytes of a chunk, of which every rank has one in a round, where `left` bytes are left, and a chunk
+/// has `most` of them. Those of the last round are as even as the others.
+TWINLINK_GPU constexpr std::uint64_t chunk_of(const Program& p, std::uint64_t left, std::uint64_t most) {
+  return least(turns(turns(left, number(p.ranks)), kGrainBytes) * kGrainBytes, most);
+}
+
+/// So much less does a channel of a ring that goes round more than once do in its first round. There are steps that
+/// store nothing to a peer, and if all channels took these at once, links would have nothing to carry. `longest`: bytes
+/// that the channel passes on in each step, of all rounds.
+TWINLINK_GPU constexpr std::uint64_t shift_of(const Program& p, std::uint64_t longest, std::int32_t channel) {
+  constexpr std::uint64_t kShifts = 3;
+  if (longest <= p.slot) return 0;
+  return p.slot / kShifts * (number(channel) % kShifts) / kGrainBytes * kGrainBytes;
 }
 
 /// Of an all-reduce in a tree, whose pieces follow each other: a small share has a few of them, too.
@@ -122,11 +139,11 @@ TWINLINK_GPU constexpr std::uint64_t tree_piece_of(const Program& p, std::uint64
 /// Bytes of a block of an all-to-all.
 TWINLINK_GPU constexpr std::uint64_t block_of(const Program& p) { return p.bytes / number(p.ranks); }
 
-/// How often it goes round, in each of which it sends a slot a step.
-TWINLINK_GPU constexpr std::uint64_t rounds_of(const Program& p, std::int32_t channel) {
+/// Bytes that a channel of a ring passes on in each step, of all rounds.
+TWINLINK_GPU constexpr std::uint64_t longest_of(const Program& p, std::int32_t channel) {
   switch (p.operation) {
     case Operation::all_reduce:
-      return turns(channel_of(p, p.bytes, channel).length, p.slot * number(p.ranks));
+      return turns(channel_of(p, p.bytes, channel).length, number(p.ranks));
     case Operation::all_gather:
     case Operation::reduce_scatter: {
       // The first part is the longest one, but the last channel of a shorter one may have more.
@@ -134,19 +151,24 @@ TWINLINK_GPU constexpr std::uint64_t rounds_of(const Program& p, std::int32_t ch
       const Share shortest = share(p.bytes, number(p.ranks), number(p.ranks) - 1, kElementBytes);
       const std::uint64_t one = channel_of(p, longest.length, channel).length;
       const std::uint64_t other = channel_of(p, shortest.length, channel).length;
-      return turns(one > other ? one : other, p.slot);
+      return one > other ? one : other;
     }
     case Operation::broadcast:
     case Operation::reduce:
-      return turns(channel_of(p, p.bytes, channel).length, p.slot);
+      return channel_of(p, p.bytes, channel).length;
     case Operation::all_to_all:
-      return turns(channel_of(p, block_of(p), channel).length, p.slot);
+      return channel_of(p, block_of(p), channel).length;
     case Operation::clear:
     case Operation::exchange:
     case Operation::echo:
       return 0;
   }
   return 0;
+}
+
+/// How often it goes round, in each of which it sends a slot a step.
+TWINLINK_GPU constexpr std::uint64_t rounds_of(const Program& p, std::int32_t channel) {
+  return turns(longest_of(p, channel), p.slot);
 }
 
 // Where messages go both ways some blocks send and as many others receive, as NCCL has threads of a block for each. Of

@@ -15,18 +15,26 @@ class Ring {
       : pipe(block, p.format, block.stand().before, block.stand().behind),
         block_(block),
         p_(p),
-        place_(block.stand().place) {}
+        place_(block.stand().place),
+        shift_(p.bytes <= p.slot ? 0 : shift_of(p, longest_of(p, block.channel()), block.channel())) {}
 
-  /// Place, or chunk, `places` back from this one; up to the number of ranks.
+  /// Place, or chunk, `places` back from this one: -1 to the number of ranks.
   TWINLINK_GPU_ONLY [[nodiscard]] std::int32_t back(std::int32_t places) const {
-    return (place_ + p_.ranks - places) % p_.ranks;
+    const std::int32_t at = place_ - places;
+    return at < 0 ? at + p_.ranks : at < p_.ranks ? at : at - p_.ranks;
   }
   /// Of the part of the rank so many places back, what this channel moves in a round.
   TWINLINK_GPU_ONLY [[nodiscard]] Share part(std::int32_t places, std::uint64_t round) const {
     const Share whole = share(p_.bytes, number(p_.ranks), number(block_.rank_at(back(places))), kElementBytes);
-    const Share mine = piece(channel_of(p_, whole.length, block_.channel()), round * p_.slot, p_.slot);
+    const Share channel = channel_of(p_, whole.length, block_.channel());
+    const Share mine = round == 0 ? piece(channel, 0, first()) : piece(channel, round * p_.slot - shift_, p_.slot);
     return {whole.begin + mine.begin, mine.length};
   }
+  TWINLINK_GPU_ONLY [[nodiscard]] std::uint64_t rounds() const {
+    return turns(longest_of(p_, block_.channel()) + shift_, p_.slot);
+  }
+  /// Bytes of a step of the first round at most.
+  TWINLINK_GPU_ONLY [[nodiscard]] std::uint64_t first() const { return p_.slot - shift_; }
   TWINLINK_GPU_ONLY [[nodiscard]] bool is_root() const { return p_.rank == p_.root; }
   /// Is the next rank, or the one before this, the root?
   TWINLINK_GPU_ONLY [[nodiscard]] bool root_is_behind() const { return block_.rank_at(back(-1)) == p_.root; }
@@ -38,14 +46,15 @@ class Ring {
   Block& block_;
   const Program& p_;
   std::int32_t place_;
+  std::uint64_t shift_;
 };
 
 template <class Block>
-TWINLINK_GPU_ONLY bool ring_all_reduce(Block& block, const Program& p) {
+TWINLINK_GPU_INLINE bool ring_all_reduce(Block& block, const Program& p) {
   Ring<Block> ring(block, p);
   const Share mine = channel_of(p, p.bytes, block.channel());
   for (std::uint64_t first = 0; first < mine.length;) {
-    const std::uint64_t chunk = chunk_of(p, mine.length - first);
+    const std::uint64_t chunk = chunk_of(p, mine.length - first, first == 0 ? ring.first() : p.slot);
     const auto back = [&](std::int32_t places) {
       return piece(mine, first + number(ring.back(places)) * chunk, chunk);
     };
@@ -60,9 +69,9 @@ TWINLINK_GPU_ONLY bool ring_all_reduce(Block& block, const Program& p) {
 }
 
 template <class Block>
-TWINLINK_GPU_ONLY bool ring_all_gather(Block& block, const Program& p) {
+TWINLINK_GPU_INLINE bool ring_all_gather(Block& block, const Program& p) {
   Ring<Block> ring(block, p);
-  const std::uint64_t rounds = rounds_of(p, block.channel());
+  const std::uint64_t rounds = ring.rounds();
   for (std::uint64_t round = 0; round < rounds; ++round) {
     bool good = ring.pipe.send(ring.part(0, round));
     for (std::int32_t k = 1; good && k < p.ranks - 1; ++k) good = ring.pipe.recv_copy_send(ring.part(k, round));
@@ -72,9 +81,9 @@ TWINLINK_GPU_ONLY bool ring_all_gather(Block& block, const Program& p) {
 }
 
 template <class Block>
-TWINLINK_GPU_ONLY bool ring_reduce_scatter(Block& block, const Program& p) {
+TWINLINK_GPU_INLINE bool ring_reduce_scatter(Block& block, const Program& p) {
   Ring<Block> ring(block, p);
-  const std::uint64_t rounds = rounds_of(p, block.channel());
+  const std::uint64_t rounds = ring.rounds();
   for (std::uint64_t round = 0; round < rounds; ++round) {
     bool good = ring.pipe.send(ring.part(1, round));
     for (std::int32_t k = 2; good && k < p.ranks; ++k) good = ring.pipe.recv_reduce_send(ring.part(k, round));
@@ -85,7 +94,7 @@ TWINLINK_GPU_ONLY bool ring_reduce_scatter(Block& block, const Program& p) {
 
 /// From the root along the ring, to the rank before it.
 template <class Block>
-TWINLINK_GPU_ONLY bool ring_broadcast(Block& block, const Program& p) {
+TWINLINK_GPU_INLINE bool ring_broadcast(Block& block, const Program& p) {
   Ring<Block> ring(block, p);
   const Share mine = channel_of(p, p.bytes, block.channel());
   const std::uint64_t rounds = rounds_of(p, block.channel());
@@ -106,7 +115,7 @@ TWINLINK_GPU_ONLY bool ring_broadcast(Block& block, const Program& p) {
 
 /// From the rank behind the root along the ring, to the root.
 template <class Block>
-TWINLINK_GPU_ONLY bool ring_reduce(Block& block, const Program& p) {
+TWINLINK_GPU_INLINE bool ring_reduce(Block& block, const Program& p) {
   Ring<Block> ring(block, p);
   const Share mine = channel_of(p, p.bytes, block.channel());
   const std::uint64_t rounds = rounds_of(p, block.channel());

@@ -1,6 +1,8 @@
 // What a block does of a program. Messages are exchanged here, too.
 #pragma once
 
+#include <type_traits>
+
 #include "protocols/gpu/rings.hpp"
 #include "protocols/gpu/trees.hpp"
 
@@ -14,7 +16,7 @@ TWINLINK_GPU_ONLY bool does(const Block& block, const Program& p, std::int32_t r
 
 /// A message each way over link 0.
 template <class Block>
-TWINLINK_GPU_ONLY bool exchange(Block& block, const Program& p) {
+TWINLINK_GPU_INLINE bool exchange(Block& block, const Program& p) {
   Pipe<Block> pipe(block, p.format, 0, 0);
   const Share out = channel_of(p, p.bytes, block.channel());
   for (std::uint64_t at = 0; does(block, p, kSends) && at < out.length; at += p.slot) {
@@ -29,7 +31,7 @@ TWINLINK_GPU_ONLY bool exchange(Block& block, const Program& p) {
 
 /// Rank 0 begins. What comes goes to the output, and what goes is the input: so both ends see whether it is right.
 template <class Block>
-TWINLINK_GPU_ONLY bool echo(Block& block, const Program& p) {
+TWINLINK_GPU_INLINE bool echo(Block& block, const Program& p) {
   Pipe<Block> pipe(block, p.format, 0, 0);
   const Share all{0, p.bytes};
   const bool begins = p.rank == 0;
@@ -44,7 +46,7 @@ TWINLINK_GPU_ONLY bool echo(Block& block, const Program& p) {
 /// To the rank k places behind this one, and from the one k places before it, for one k after the other. Link k - 1
 /// leads k places on.
 template <class Block>
-TWINLINK_GPU_ONLY bool all_to_all(Block& block, const Program& p) {
+TWINLINK_GPU_INLINE bool all_to_all(Block& block, const Program& p) {
   const Share mine = channel_of(p, block_of(p), block.channel());
   const auto at_rank = [&](std::int32_t rank) { return number(rank % p.ranks) * block_of(p); };
   const bool sends = does(block, p, kSends);
@@ -62,36 +64,54 @@ TWINLINK_GPU_ONLY bool all_to_all(Block& block, const Program& p) {
   return true;
 }
 
-/// All but trees. False: the host has given it up.
-template <class Block>
-TWINLINK_GPU_ONLY bool run_in_rings(Block& block, const Program& p) {
-  switch (p.operation) {
-    case Operation::clear:
-      block.clear(0);
-      return true;
-    case Operation::exchange:
-      return exchange(block, p);
-    case Operation::echo:
-      return echo(block, p);
-    case Operation::all_reduce:
-      return ring_all_reduce(block, p);
-    case Operation::all_gather:
-      return ring_all_gather(block, p);
-    case Operation::reduce_scatter:
-      return ring_reduce_scatter(block, p);
-    case Operation::broadcast:
-      return ring_broadcast(block, p);
-    case Operation::reduce:
-      return ring_reduce(block, p);
-    case Operation::all_to_all:
-      return all_to_all(block, p);
-  }
+/// A program of which operation and algorithm are known, as kernels have it. False: the host has given it up.
+template <Operation What, Algorithm How, class Block>
+TWINLINK_GPU_INLINE bool run_as(Block& block, const Program& p) {
+  if constexpr (What == Operation::clear) block.clear(0);
+  if constexpr (What == Operation::exchange) return exchange(block, p);
+  if constexpr (What == Operation::echo) return echo(block, p);
+  if constexpr (What == Operation::all_reduce && How == Algorithm::ring) return ring_all_reduce(block, p);
+  if constexpr (What == Operation::all_reduce && How == Algorithm::tree) return tree_all_reduce(block, p);
+  if constexpr (What == Operation::all_gather) return ring_all_gather(block, p);
+  if constexpr (What == Operation::reduce_scatter) return ring_reduce_scatter(block, p);
+  if constexpr (What == Operation::broadcast) return ring_broadcast(block, p);
+  if constexpr (What == Operation::reduce) return ring_reduce(block, p);
+  if constexpr (What == Operation::all_to_all) return all_to_all(block, p);
   return true;
 }
 
+/// Calls `known` with which operation and algorithm it is: known(std::integral_constant of each).
+template <class Known>
+auto as_known(const Program& p, Known known) {
+  constexpr auto kRing = std::integral_constant<Algorithm, Algorithm::ring>{};
+  switch (p.operation) {
+    case Operation::clear:
+      return known(std::integral_constant<Operation, Operation::clear>{}, kRing);
+    case Operation::exchange:
+      return known(std::integral_constant<Operation, Operation::exchange>{}, kRing);
+    case Operation::echo:
+      return known(std::integral_constant<Operation, Operation::echo>{}, kRing);
+    case Operation::all_gather:
+      return known(std::integral_constant<Operation, Operation::all_gather>{}, kRing);
+    case Operation::reduce_scatter:
+      return known(std::integral_constant<Operation, Operation::reduce_scatter>{}, kRing);
+    case Operation::broadcast:
+      return known(std::integral_constant<Operation, Operation::broadcast>{}, kRing);
+    case Operation::reduce:
+      return known(std::integral_constant<Operation, Operation::reduce>{}, kRing);
+    case Operation::all_to_all:
+      return known(std::integral_constant<Operation, Operation::all_to_all>{}, kRing);
+    case Operation::all_reduce:
+      break;
+  }
+  constexpr auto kAllReduce = std::integral_constant<Operation, Operation::all_reduce>{};
+  if (!is_tree(p)) return known(kAllReduce, kRing);
+  return known(kAllReduce, std::integral_constant<Algorithm, Algorithm::tree>{});
+}
+
 template <class Block>
-TWINLINK_GPU_ONLY bool run(Block& block, const Program& p) {
-  return is_tree(p) ? tree_all_reduce(block, p) : run_in_rings(block, p);
+bool run(Block& block, const Program& p) {
+  return as_known(p, [&](auto what, auto how) { return run_as<what(), how()>(block, p); });
 }
 
 }  // namespace twinlink::gpu

@@ -32,7 +32,7 @@ class Branches {
 
   TWINLINK_GPU_ONLY [[nodiscard]] bool is_root() const { return is_root_; }
 
-  TWINLINK_GPU_ONLY bool go_up(Share what) {
+  TWINLINK_GPU_INLINE bool go_up(Share what) {
     if (below_ == 0) return main_.send(what);
     if (below_ > 1 && !more_in_[0].recv_reduce_copy(what)) return false;
     if (below_ > 2 && !more_in_[1].recv_reduce_copy(what)) return false;
@@ -41,7 +41,7 @@ class Branches {
     if (!is_root_) return main_.recv_reduce_send(what);
     return main_.recv_reduce_copy_send(what) && pass_down(what);
   }
-  TWINLINK_GPU_ONLY bool come_down(Share what) {
+  TWINLINK_GPU_INLINE bool come_down(Share what) {
     if (below_ == 0) return main_.recv(what);
     return main_.recv_copy_send(what) && pass_down(what);
   }
@@ -60,7 +60,7 @@ class Branches {
                  {block, p.format, up && below > 2 ? at.below[1] : kNoLink, kNoLink}},
         more_out_{{block, p.format, kNoLink, at.below[1]}, {block, p.format, kNoLink, at.below[2]}} {}
 
-  TWINLINK_GPU_ONLY bool pass_down(Share what) {
+  TWINLINK_GPU_INLINE bool pass_down(Share what) {
     if (below_ > 1 && !more_out_[0].send(what)) return false;
     return below_ < 3 || more_out_[1].send(what);
   }
@@ -74,7 +74,7 @@ class Branches {
 };
 
 template <class Block>
-TWINLINK_GPU_ONLY bool tree_all_reduce(Block& block, const Program& p) {
+TWINLINK_GPU_INLINE bool tree_all_reduce(Block& block, const Program& p) {
   const bool up = block.role() == kUp;
   Branches<Block> tree(block, p, up);
   if (!up && tree.is_root()) return true;

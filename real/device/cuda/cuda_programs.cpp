@@ -51,6 +51,7 @@ ProgramArguments CudaRuntime::arguments_of(const DeviceProgram& program) {
   arguments.input = program.program.bytes == 0 ? nullptr : reached(program.input);
   const bool is_exchange = program.program.operation == gpu::Operation::exchange;
   arguments.output = is_exchange && program.program.received == 0 ? nullptr : reached(program.output);
+  arguments.link_count = program.links.size();
   return arguments;
 }
 
@@ -75,14 +76,65 @@ std::vector<KernelCount> counts_of(const DeviceProgram& program) {
   return counts;
 }
 
-std::vector<KernelCount> each_of(const DeviceProgram& program) {
+/// What the `runs` before one have passed.
+std::vector<KernelCount> passed_by(const DeviceProgram& program, int runs) {
+  const auto times = static_cast<std::uint64_t>(runs);
   std::vector<KernelCount> counts;
   for (const DeviceLink& link : program.links) {
     for (std::size_t channel = 0; channel < static_cast<std::size_t>(program.program.channels); ++channel) {
-      counts.push_back(count_at(link.sent_each, link.received_each, channel));
+      const KernelCount each = count_at(link.sent_each, link.received_each, channel);
+      counts.push_back({each.sent * times, each.received * times});
     }
   }
   return counts;
+}
+
+/// Into the arguments, where there is room. False: they go into lists.
+bool pass_on(const std::vector<KernelLink>& links, const std::vector<KernelCount>& counts,
+             ProgramArguments& arguments) {
+  if (links.size() > kArgumentLinks || counts.size() > kArgumentCounts) return false;
+  std::ranges::copy(links, arguments.links);
+  std::ranges::copy(counts, arguments.counts);
+  return true;
+}
+
+/// What makes a graph another one, as numbers: between members of a struct lies what nobody has set.
+std::vector<std::uint64_t> numbers_of(const ProgramArguments& arguments, int times, std::size_t stream) {
+  const gpu::Program& p = arguments.program;
+  const auto number = [](auto value) { return static_cast<std::uint64_t>(value); };
+  const auto address = [](const void* at) { return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(at)); };
+  return {number(p.operation),
+          number(p.format),
+          number(p.algorithm),
+          number(p.rank),
+          number(p.ranks),
+          number(p.root),
+          number(p.channels),
+          p.bytes,
+          p.received,
+          p.echoes,
+          p.slot,
+          p.slots,
+          address(arguments.input),
+          address(arguments.output),
+          number(times),
+          number(stream)};
+}
+
+void launch_kernel(const ProgramArguments& arguments, cudaStream_t queue) {
+  cudaGetLastError();  // a query that said "not ready" left that behind
+  switch (arguments.program.format) {
+    case gpu::LineFormat::simple:
+      launch_simple_program(arguments, queue);
+      break;
+    case gpu::LineFormat::ll:
+      launch_ll_program(arguments, queue);
+      break;
+    case gpu::LineFormat::ll128:
+      launch_ll128_program(arguments, queue);
+      break;
+  }
+  check_cuda(cudaGetLastError(), "program of thread blocks");
 }
 
 }  // namespace
@@ -95,44 +147,44 @@ Event CudaRuntime::launch(DeviceProgram program, Stream stream) {
   ProgramArguments arguments = arguments_of(program);
   const std::vector<KernelLink> links = links_of(program);
   const std::vector<KernelCount> counts = counts_of(program);
-  const bool fit = links.size() <= kArgumentLinks && counts.size() <= kArgumentCounts;
-  if (fit) {
-    std::ranges::copy(links, arguments.links);
-    std::ranges::copy(counts, arguments.counts);
-  }
-  if (!fit || !program.stands.empty()) {
+  const bool passed = pass_on(links, counts, arguments);
+  if (!passed || !program.stands.empty()) {
     Lists lists;
     const std::size_t links_at = lists.add(links);
     const std::size_t counts_at = lists.add(counts);
     const std::size_t stands_at = lists.add(program.stands);
     const std::size_t orders_at = lists.add(program.orders);
     const void* const uploaded = upload_bytes(lists.bytes(), index);
-    arguments.more_links = there<KernelLink>(uploaded, links_at);
-    arguments.more_counts = there<KernelCount>(uploaded, counts_at);
+    if (!passed) {
+      arguments.more_links = there<KernelLink>(uploaded, links_at);
+      arguments.more_counts = there<KernelCount>(uploaded, counts_at);
+    }
     if (!program.stands.empty()) arguments.stands = there<gpu::Stand>(uploaded, stands_at);
     if (!program.orders.empty()) arguments.orders = there<std::int32_t>(uploaded, orders_at);
   }
   arguments.given_up = &given_up_.there()[index].word;
   arguments.number = ++programs_[index];
-  check_cuda(launch_program_kernel(arguments, queue), "program of thread blocks");
+  launch_kernel(arguments, queue);
   return mark(stream);
 }
 
-/// A graph of copies of the counts and then of kernels is made once for a program and its memory, and launched with the
-/// counts of the moment.
+/// A graph of kernels is made once for a program and its memory, and launched with the counts of the moment, which its
+/// first kernel reads from the host.
 Event CudaRuntime::launch_graph(const DeviceProgram& program, Stream stream) {
   const cudaStream_t queue = queue_of(stream);
   const auto index = static_cast<std::size_t>(stream.index);
   rest();
   const std::vector<KernelCount> counts = counts_of(program);
   Lists key;
-  key.add(std::vector{arguments_of(program)});
+  key.add(numbers_of(arguments_of(program), program.times, index));
   key.add(links_of(program));
-  key.add(each_of(program));
-  key.add(program.stands);
+  key.add(passed_by(program, 1));
+  for (const gpu::Stand& stand : program.stands) {
+    key.add(std::vector{stand.place, stand.before, stand.behind, stand.above});
+    key.add(std::vector<std::int32_t>(std::begin(stand.below), std::end(stand.below)));
+  }
   key.add(program.orders);
-  key.add(std::vector{static_cast<std::uint64_t>(program.times), static_cast<std::uint64_t>(index),
-                      std::atomic_ref(given_up_.here()[index].word).load()});
+  key.add(std::vector{std::atomic_ref(given_up_.here()[index].word).load()});
   auto found = std::ranges::find(graphs_, key.bytes(), &ProgramGraph::key);
   if (found == graphs_.end()) {
     graphs_.push_back(make_graph(program, queue, index));
@@ -148,31 +200,40 @@ Event CudaRuntime::launch_graph(const DeviceProgram& program, Stream stream) {
 CudaRuntime::ProgramGraph CudaRuntime::make_graph(const DeviceProgram& program, cudaStream_t queue, std::size_t index) {
   ProgramGraph graph;
   Lists lists;
-  const std::vector<KernelCount> counts = counts_of(program);
-  const std::size_t counts_at = lists.add(counts);
-  const std::size_t links_at = lists.add(links_of(program));
-  const std::size_t each_at = lists.add(each_of(program));
+  const std::vector<KernelLink> links = links_of(program);
+  const std::size_t room = links.size() * static_cast<std::size_t>(program.program.channels);
+  const std::size_t kept_at = lists.add(std::vector<KernelCount>(room));
+  const std::size_t links_at = lists.add(links);
   const std::size_t stands_at = lists.add(program.stands);
   const std::size_t orders_at = lists.add(program.orders);
+  std::vector<std::vector<KernelCount>> before;
+  std::vector<std::size_t> before_at;
+  for (int run = 0; run < program.times; ++run) {
+    before.push_back(passed_by(program, run));
+    before_at.push_back(lists.add(before.back()));
+  }
   check_cuda(cudaMalloc(&graph.lists, lists.bytes().size()), "cudaMalloc");
-  check_cuda(cudaMallocHost(&graph.counts, std::max<std::size_t>(counts.size() * sizeof(KernelCount), 1)),
-             "cudaMallocHost");
+  check_cuda(cudaHostAlloc(&graph.counts, std::max<std::size_t>(room * sizeof(KernelCount), 1), cudaHostAllocMapped),
+             "cudaHostAlloc");
   copy_now(static_cast<std::byte*>(graph.lists), lists.bytes().data(), Bytes{lists.bytes().size()});
+  void* counts = nullptr;
+  check_cuda(cudaHostGetDevicePointer(&counts, graph.counts, 0), "cudaHostGetDevicePointer");
+  auto* const kept = static_cast<KernelCount*>(
+      static_cast<void*>(static_cast<std::byte*>(graph.lists) + kept_at));  // which the first kernel fills
   ProgramArguments arguments = arguments_of(program);
-  arguments.more_links = there<KernelLink>(graph.lists, links_at);
-  arguments.more_counts = there<KernelCount>(graph.lists, counts_at);
-  arguments.each = there<KernelCount>(graph.lists, each_at);
   if (!program.stands.empty()) arguments.stands = there<gpu::Stand>(graph.lists, stands_at);
   if (!program.orders.empty()) arguments.orders = there<std::int32_t>(graph.lists, orders_at);
   arguments.given_up = &given_up_.there()[index].word;
   arguments.number = ++programs_[index];
   check_cuda(cudaStreamBeginCapture(queue, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-  check_cuda(cudaMemcpyAsync(static_cast<std::byte*>(graph.lists) + counts_at, graph.counts,
-                             counts.size() * sizeof(KernelCount), cudaMemcpyHostToDevice, queue),
-             "cudaMemcpyAsync");
-  for (int run = 0; run < program.times; ++run) {
-    arguments.runs_before = static_cast<std::uint64_t>(run);
-    check_cuda(launch_program_kernel(arguments, queue), "program of thread blocks");
+  for (std::size_t run = 0; run < before.size(); ++run) {
+    arguments.base = run == 0 ? static_cast<const KernelCount*>(counts) : kept;
+    arguments.kept = run == 0 ? kept : nullptr;
+    if (!pass_on(links, before[run], arguments)) {
+      arguments.more_links = there<KernelLink>(graph.lists, links_at);
+      arguments.more_counts = there<KernelCount>(graph.lists, before_at[run]);
+    }
+    launch_kernel(arguments, queue);
   }
   end_capture(graph, queue);
   return graph;

@@ -20,9 +20,9 @@ struct KernelCount {
   std::uint64_t received = 0;
 };
 
-/// What fits into the arguments of a kernel, of which there are 4 KiB.
+/// What fits into the arguments of a kernel: two links of 24 channels. More would be for every launch to carry.
 constexpr std::size_t kArgumentLinks = 3;
-constexpr std::size_t kArgumentCounts = 140;
+constexpr std::size_t kArgumentCounts = 48;
 
 struct ProgramArguments {
   gpu::Program program{};
@@ -31,10 +31,17 @@ struct ProgramArguments {
   /// Host memory that the device reads: the number of the last program that is given up, and this one's.
   const std::uint64_t* given_up = nullptr;
   std::uint64_t number = 0;
-  const KernelLink* more_links = nullptr;    ///< device memory, instead of those below; null: there are no more
+  std::uint64_t link_count = 0;
+  // Of the FIFOs, so that no thread works it out; the launch sets these.
+  std::uint64_t slot_room = 0;
+  std::uint64_t fifo_room = 0;
+  std::uint64_t slot_mask = 0;               ///< of a step, where slots are a power of two; 0: they are not
+  const KernelLink* more_links = nullptr;    ///< device memory, instead of those below; null: there are none
   const KernelCount* more_counts = nullptr;  ///< likewise
-  const KernelCount* each = nullptr;         ///< what a run passes, of one that has others before it in its graph
-  std::uint64_t runs_before = 0;
+  /// In a graph, whose counts are those of its beginning: what comes on top of them, and where the first program, which
+  /// reads it from the host, leaves it for the others.
+  const KernelCount* base = nullptr;
+  KernelCount* kept = nullptr;
   const gpu::Stand* stands = nullptr;    ///< by channel, device memory; null: the usual place in one ring
   const std::int32_t* orders = nullptr;  ///< as gpu::Work has them, where `stands` is
   // Kernels index plain arrays.
@@ -43,7 +50,10 @@ struct ProgramArguments {
 };
 static_assert(sizeof(ProgramArguments) <= 4000);
 
-/// Starts a kernel on `stream`. Its blocks wait for those of peers, so all must have room on their GPUs at once.
-cudaError_t launch_program_kernel(const ProgramArguments& arguments, cudaStream_t stream);
+/// Starts a kernel of a line format on `stream`; cudaGetLastError() says how that went. Its blocks wait for those of
+/// peers, so all must have room on their GPUs at once.
+void launch_simple_program(const ProgramArguments& arguments, cudaStream_t stream);
+void launch_ll_program(const ProgramArguments& arguments, cudaStream_t stream);
+void launch_ll128_program(const ProgramArguments& arguments, cudaStream_t stream);
 
 }  // namespace twinlink::real

@@ -1,0 +1,9 @@
+#include "real/device/cuda/program_block.cuh"
+
+namespace twinlink::real {
+
+void launch_ll_program(const ProgramArguments& arguments, cudaStream_t stream) {
+  launch_in<gpu::LineFormat::ll>(arguments, stream);
+}
+
+}  // namespace twinlink::real
