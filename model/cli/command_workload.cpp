@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +22,7 @@
 #include "model/study/watch/round_watch.hpp"
 #include "platforms/tools/placement.hpp"
 #include "protocols/bench/cli/help.hpp"
+#include "protocols/bench/cli/progress.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/settings_text.hpp"
 #include "protocols/bench/workload/workload_options.hpp"
@@ -153,6 +156,35 @@ std::vector<SizeTime> times_of(const bench::WorkloadSeries& series, bool chosen)
   return times;
 }
 
+/// How far a long row is, for who waits: all ranks' messages of all of its rounds.
+class RowProgress {
+ public:
+  /// Listens to a job until it ends; what else is told of points is told when the line is gone.
+  void listen(bench::WorkloadPlan& plan) {
+    plan.on_messages = [this](std::size_t planned, std::size_t sent) { take(planned, sent); };
+    plan.on_point = [this, row = std::move(plan.on_point)](const bench::WorkloadPoint& point) {
+      progress_.reset();
+      planned_ = sent_ = 0;
+      row(point);
+    };
+  }
+
+ private:
+  void take(std::size_t planned, std::size_t sent) {
+    if (!progress_) progress_.emplace("messages of the row", bench::ProgressView::standard_error(wall_clock));
+    planned_ += planned;
+    sent_ += sent;
+    // Nobody wants to look at a clock as often as that.
+    constexpr std::size_t kSeldom = 1024;
+    if (++told_ % kSeldom == 0) progress_->show(sent_, std::max(planned_, sent_));
+  }
+
+  std::optional<bench::Progress> progress_{};
+  std::size_t planned_ = 0;
+  std::size_t sent_ = 0;
+  std::size_t told_ = 0;
+};
+
 ExitCode run(Options options, const Program& program) {
   note_estimates(options.platform);
   choose_sum(options.job.workload);
@@ -200,6 +232,8 @@ ExitCode run(Options options, const Program& program) {
         why = why_blocks(fmt::format("an iteration of {}, {}", format_size(point.size), point.algorithm), found);
     };
   }
+  RowProgress row;
+  row.listen(plan);
   std::function<void()> faults_begin;
   let_faults_begin(plan, simulation, faults_begin);
   simulate_to(

@@ -53,6 +53,7 @@ void add_draw_command(Program& program);
 void add_diff_command(Program& program);
 void add_sensitivity_command(Program& program);
 void add_import_command(Program& program);
+void add_convert_command(Program& program);
 void add_new_command(Program& program);
 void add_plot_command(Program& program);
 void add_study_command(Program& program);

@@ -31,6 +31,7 @@ int main(int argc, char** argv) {
   model::add_diff_command(program);
   model::add_sensitivity_command(program);
   model::add_import_command(program);
+  model::add_convert_command(program);
   model::add_new_command(program);
   bench::add_examples(app, {"twinlink-sim run --platform keeneland-kids -p gpudirect-v1",
                             "twinlink-sim advise --platform keeneland-kids --from 0/0 --to 0/1"});

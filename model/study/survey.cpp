@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
+#include <limits>
 #include <map>
+#include <optional>
 #include <ranges>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -178,19 +182,67 @@ struct Trial {
 };
 
 enum class Look {
-  first,  ///< whole messages, and one way to cut each size
-  close   ///< all the rest
+  glance,  ///< whole messages, and one way to cut two sizes
+  first,   ///< one way to cut each other size
+  close    ///< all the rest, the least depth first
 };
 
-void add_tasks(std::vector<Task>& tasks, const Candidate& candidate, const SurveyPlan& plan, Look look) {
+/// Of the sizes that are cut at a glance: the largest, and the one in the middle.
+bool is_glanced_at(Bytes size, const SurveyPlan& plan) {
+  return size == plan.sizes.back() || size == plan.sizes[plan.sizes.size() / 2];
+}
+
+/// The look at which a message is simulated with a tuning. The last tuning has the largest chunk that cuts the message,
+/// and the greatest depth.
+Look look_of(Bytes size, const Tuning& tuning, const Tuning& last, const SurveyPlan& plan) {
+  const bool whole = tuning.chunk.value_or(Bytes{}) == Bytes{};
+  if (!whole && tuning != last) return Look::close;
+  return whole || is_glanced_at(size, plan) ? Look::glance : Look::first;
+}
+
+/// The depths of a chunk are tried at a close look in this order: the greatest, the least, and then those between them
+/// from the least on. `at` is a place among the tunings of a size.
+std::size_t turn_of(const std::vector<Tuning>& tunings, std::size_t at) {
+  const auto of_chunk = [&](const Tuning& tuning) { return tuning.chunk == tunings[at].chunk; };
+  const auto first = static_cast<std::size_t>(std::ranges::find_if(tunings, of_chunk) - tunings.begin());
+  const auto depths = static_cast<std::size_t>(std::ranges::count_if(tunings, of_chunk));
+  const std::size_t place = at - first;
+  return place + 1 == depths ? 0 : place + 1;
+}
+
+const Sample* find_sample(const Contestant& contestant, Bytes size, const Tuning& tuning) {
+  const auto samples = contestant.samples.find(size);
+  if (samples == contestant.samples.end()) return nullptr;
+  const auto found = std::ranges::find(samples->second, tuning, &Sample::tuning);
+  return found == samples->second.end() ? nullptr : &*found;
+}
+
+/// Are the depths behind that at `at` no better than those before it? They get better up to one and then worse, as
+/// pieces wait for each other less and leave the caches more. Where one was not tried for that, those behind it are
+/// not.
+bool is_deep_enough(const Contestant& contestant, Bytes size, const std::vector<Tuning>& tunings, std::size_t at) {
+  std::size_t greatest = at;
+  while (greatest + 1 < tunings.size() && tunings[greatest + 1].chunk == tunings[at].chunk) ++greatest;
+  const bool is_second = at < 2 || tunings[at - 2].chunk != tunings[at].chunk;
+  const Sample* const before = find_sample(contestant, size, tunings[at - 1]);
+  const Sample* const other = find_sample(contestant, size, is_second ? tunings[greatest] : tunings[at - 2]);
+  if (before == nullptr || other == nullptr) return before == nullptr && !is_second;
+  return is_second ? before->time_us == other->time_us : before->time_us >= other->time_us;
+}
+
+/// Those of a look that `goes_on` lets at a size; of a close one those whose depth has its turn.
+void add_tasks(std::vector<Task>& tasks, const Trial& trial, const SurveyPlan& plan, Look look,
+               const std::function<bool(Bytes)>& goes_on, std::optional<std::size_t> turn = std::nullopt) {
+  const Candidate& candidate = trial.candidate;
   const SearchSpace space = plan.space(candidate.base);
   const auto first = static_cast<std::ptrdiff_t>(tasks.size());
   for (const Bytes size : plan.sizes) {
+    if (!goes_on(size)) continue;
     const std::vector<Tuning> tunings = tunings_at(size, plan.window, space);
-    for (const Tuning& tuning : tunings) {
-      // The last one has the largest chunk that cuts the message, and the greatest depth.
-      const bool at_first = tuning.chunk.value_or(Bytes{}) == Bytes{} || tuning == tunings.back();
-      if (at_first != (look == Look::first)) continue;
+    for (std::size_t i = 0; i < tunings.size(); ++i) {
+      const Tuning& tuning = tunings[i];
+      if (look_of(size, tuning, tunings.back(), plan) != look || (turn && turn_of(tunings, i) != *turn)) continue;
+      if (turn.value_or(0) > 1 && is_deep_enough(trial.contestant, size, tunings, i)) continue;
       auto task = std::ranges::find(tasks.begin() + first, tasks.end(), tuning, &Task::tuning);
       if (task == tasks.end()) task = tasks.insert(task, {.candidate = candidate, .tuning = tuning});
       task->sizes.push_back(size);
@@ -198,11 +250,8 @@ void add_tasks(std::vector<Task>& tasks, const Candidate& candidate, const Surve
   }
 }
 
-void simulate_trials(std::vector<Trial>& trials, const Platform& platform, const SurveyPlan& plan, Look look) {
-  std::vector<Task> tasks;
-  for (const Trial& trial : trials) {
-    if (look == Look::first || chunks_matter(trial.contestant)) add_tasks(tasks, trial.candidate, plan, look);
-  }
+void simulate_trials(std::vector<Trial>& trials, std::vector<Task> tasks, const Platform& platform,
+                     const SurveyPlan& plan) {
   const std::vector<std::string> answers = simulate_apart(tasks, platform, plan);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const Variant& who = tasks[i].candidate.who;
@@ -211,6 +260,21 @@ void simulate_trials(std::vector<Trial>& trials, const Platform& platform, const
     const std::string reason = take_answer(trial.contestant, tasks[i], answers[i]);
     if (!reason.empty() && trial.without++ == 0) trial.first_reason = reason;
   }
+}
+
+/// Is a message of any size faster in pieces than whole, of those that have been simulated? True where none was
+/// simulated whole.
+bool cutting_helps(const Contestant& contestant) {
+  for (const auto& [size, samples] : contestant.samples) {
+    double whole = std::numeric_limits<double>::infinity();
+    double cut = whole;
+    for (const Sample& sample : samples) {
+      double& least = sample.tuning.chunk.value_or(Bytes{}) == Bytes{} ? whole : cut;
+      least = std::min(least, sample.time_us);
+    }
+    if (cut < whole) return true;
+  }
+  return false;
 }
 
 void add_trials(std::vector<Trial>& trials, std::vector<Candidate> candidates, const SurveyPlan& plan) {
@@ -232,6 +296,48 @@ std::map<Bytes, double> least_times(const Contestant& contestant) {
   return least;
 }
 
+/// What is simulated next of each trial: choices that are far behind the best of their protocol at a size are left out
+/// there. Defaults and presets never are, for each has one setting for all sizes.
+void simulate_next(std::vector<Trial>& trials, const Platform& platform, const SurveyPlan& plan, Look look,
+                   double far = std::numeric_limits<double>::infinity(),
+                   std::optional<std::size_t> turn = std::nullopt) {
+  std::map<std::pair<const Protocol*, Bytes>, double> best;
+  for (const Trial& trial : trials) {
+    for (const auto& [size, us] : least_times(trial.contestant)) {
+      const auto [known, is_new] = best.emplace(std::pair(trial.candidate.protocol, size), us);
+      if (!is_new) known->second = std::min(known->second, us);
+    }
+  }
+  std::vector<Task> tasks;
+  for (const Trial& trial : trials) {
+    if (look == Look::close && !chunks_matter(trial.contestant)) continue;
+    // Neither the greatest nor the least depth makes any piece worth it, so those between do not.
+    if (turn.value_or(0) > 1 && !cutting_helps(trial.contestant)) continue;
+    const std::map<Bytes, double> least = least_times(trial.contestant);
+    const bool chosen = !trial.candidate.who.options.empty();
+    const auto goes_on = [&](Bytes size) {
+      const auto mine = least.find(size);
+      return !chosen || mine == least.end() || mine->second <= best.at({trial.candidate.protocol, size}) * far;
+    };
+    add_tasks(tasks, trial, plan, look, goes_on, turn);
+  }
+  simulate_trials(trials, std::move(tasks), platform, plan);
+}
+
+/// The rest of each, depth by depth, and of what is less and less behind: what is between two depths is not far from
+/// the better of them.
+void look_closely(std::vector<Trial>& trials, const Platform& platform, const SurveyPlan& plan) {
+  if (!plan.prunes) return simulate_next(trials, platform, plan, Look::close);
+  std::size_t turns = 0;
+  for (const Trial& trial : trials) turns = std::max(turns, plan.space(trial.candidate.base).depths.size());
+  constexpr double kFar = 4;
+  constexpr double kBehind = 1.5;
+  constexpr double kNear = 1.25;
+  for (std::size_t turn = 0; turn < turns; ++turn) {
+    simulate_next(trials, platform, plan, Look::close, turn == 0 ? kFar : turn == 1 ? kBehind : kNear, turn);
+  }
+}
+
 /// Does a message of any size take less time than with the defaults?
 bool is_ever_faster(const Contestant& one, const Contestant& plain) {
   const std::map<Bytes, double> without = least_times(plain);
@@ -249,24 +355,49 @@ bool is_of_limit(const Candidate& candidate) {
   return option != options.end() && is_limit(*option);
 }
 
+/// All times of each size, in the order in which they were simulated.
+std::map<Bytes, std::vector<double>> all_times(const Contestant& contestant) {
+  std::map<Bytes, std::vector<double>> all;
+  for (const auto& [size, samples] : contestant.samples) {
+    for (const Sample& sample : samples) all[size].push_back(sample.time_us);
+  }
+  return all;
+}
+
 /// Is it a choice with which every message takes the time that it takes without? Of a limit, one that makes none
 /// faster: limits are many, and what is combined multiplies.
 bool changes_nothing(const Trial& trial, const std::vector<Trial>& trials) {
   if (trial.candidate.who.options.empty()) return false;
   const Variant plain{.protocol = trial.candidate.who.protocol};
   const auto without = std::ranges::find(trials, plain, [](const Trial& each) { return each.candidate.who; });
-  const auto times = [](const Contestant& contestant) {
-    std::map<Bytes, std::vector<double>> all;
-    for (const auto& [size, samples] : contestant.samples) {
-      for (const Sample& sample : samples) all[size].push_back(sample.time_us);
-    }
-    return all;
-  };
   if (without == trials.end()) return false;
   if (is_of_limit(trial.candidate) && !trial.contestant.samples.empty()) {
     return !is_ever_faster(trial.contestant, without->contestant);
   }
-  return times(trial.contestant) == times(without->contestant);
+  return all_times(trial.contestant) == all_times(without->contestant);
+}
+
+/// Those after the first that have the same times with other choices: two names of one thing, or one that decides
+/// alone.
+void leave_out_alike(std::vector<Trial>& trials, const std::vector<Trial>& before = {}) {
+  std::set<std::pair<const Protocol*, std::map<Bytes, std::vector<double>>>> known;
+  const auto note = [&](const Trial& trial) {
+    const bool chosen = !trial.candidate.who.options.empty() && !trial.contestant.samples.empty();
+    return chosen ? known.emplace(trial.candidate.protocol, all_times(trial.contestant)).second : true;
+  };
+  std::ranges::for_each(before, note);
+  std::vector<bool> alike;
+  for (const Trial& trial : trials) alike.push_back(!note(trial));
+  std::size_t place = 0;
+  std::erase_if(trials, [&](const Trial&) { return alike[place++]; });
+}
+
+/// Those that change nothing are compared with the same defaults, whatever the order.
+void leave_out_idle(std::vector<Trial>& trials) {
+  std::vector<bool> idle;
+  for (const Trial& trial : trials) idle.push_back(changes_nothing(trial, trials));
+  std::size_t place = 0;
+  std::erase_if(trials, [&](const Trial&) { return idle[place++]; });
 }
 
 /// The choices that change a time, together.
@@ -317,17 +448,22 @@ Survey make_survey(const Platform& platform, const SurveyPlan& plan) {
       }
     }
   }
-  simulate_trials(trials, platform, plan, Look::first);
-  std::erase_if(trials, [&](const Trial& trial) { return changes_nothing(trial, trials); });
+  simulate_next(trials, platform, plan, Look::glance);
+  if (plan.prunes) leave_out_idle(trials);
+  simulate_next(trials, platform, plan, Look::first);
+  leave_out_idle(trials);
+  if (plan.prunes) leave_out_alike(trials);
   std::vector<Trial> combined = combined_trials(trials, plan);
-  simulate_trials(combined, platform, plan, Look::first);
+  simulate_next(combined, platform, plan, Look::glance);
+  simulate_next(combined, platform, plan, Look::first);
+  if (plan.prunes) leave_out_alike(combined, trials);
   for (Trial& trial : combined) {  // behind the others of its protocol
     const auto last = std::find_if(trials.rbegin(), trials.rend(), [&](const Trial& each) {
       return each.candidate.protocol == trial.candidate.protocol;
     });
     trials.insert(last.base(), std::move(trial));
   }
-  simulate_trials(trials, platform, plan, Look::close);
+  look_closely(trials, platform, plan);
   for (Trial& trial : trials) {
     const std::string name = to_string(trial.candidate.who);
     if (trial.contestant.samples.empty()) {

@@ -31,8 +31,10 @@ struct SurveyPlan {
   bool all_choices = false;
   std::vector<std::string> protocols{};  ///< only these; empty: all
   bool references = false;               ///< are protocols for host memory simulated too?
-  bench::NamedValues options{};          ///< set in all tunings; every protocol of the survey has them
-  bench::OnProgress on_progress{};       ///< told of simulations
+  /// Are settings left out that cannot win, as far as the first ones show it? False: every one is simulated.
+  bool prunes = true;
+  bench::NamedValues options{};     ///< set in all tunings; every protocol of the survey has them
+  bench::OnProgress on_progress{};  ///< told of simulations
 };
 
 /// A protocol that takes no part, or a remark on one that does.

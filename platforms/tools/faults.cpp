@@ -312,6 +312,8 @@ Platform with_faults_of_nodes(const std::filesystem::path& named, std::span<cons
   if (faults.none()) return platform;
   const Platform alike = platform;
   OddNodes odd(alike);
+  odd.tell_apart(faults.degraded);
+  odd.tell_apart(faults.failed);
   std::vector<Fault> degraded = odd.name_parts("--degrade", faults.degraded);
   std::vector<Fault> failed = odd.name_parts("--fail", faults.failed);
   for (auto* of_option : {&degraded, &failed}) {

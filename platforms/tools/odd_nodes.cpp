@@ -61,6 +61,17 @@ void refuse_fault(std::string_view option, const std::string& text, const std::s
   throw UsageError(fmt::format("{} {}: {}", option, text, why));
 }
 
+void OddNodes::tell_apart(const std::vector<std::string>& faults) {
+  const std::vector<std::string> known = degradable_parts(platform_);
+  for (const std::string& fault : faults) {
+    const std::string name = fault.substr(0, std::min(fault.find('='), fault.find('@')));
+    const auto some = parse_part_of_node(name);
+    if (!some || std::ranges::find(known, name) != known.end()) continue;
+    firsts_.insert(some->node);
+    firsts_.insert(some->last + 1);
+  }
+}
+
 std::vector<Fault> OddNodes::name_parts(std::string_view option, const std::vector<std::string>& faults) {
   const Topology topology(platform_);
   const std::vector<std::string> known = degradable_parts(platform_);
@@ -80,7 +91,7 @@ std::vector<Fault> OddNodes::name_parts(std::string_view option, const std::vect
     const std::string typed = several_domains ? fault + " (in every domain, which are alike)" : fault;
     if (option == "--fail" && one->part.empty() && how.empty()) {
       named.push_back({typed, fault, one->node});
-      if (platform_.node.domain == 1 && !has_own_kind(one->node)) take(option, fault, one->node, one->node);
+      if (platform_.node.domain == 1 && !has_own_kind(one->node)) nodes_.merge(alike_among(one->node, one->node));
       continue;
     }
     if (one->last > one->node && (platform_.node.domain > 1 || !platform_.kinds.empty())) {
@@ -93,16 +104,20 @@ std::vector<Fault> OddNodes::name_parts(std::string_view option, const std::vect
     }
     const auto kind =
         std::ranges::find_if(platform_.kinds, [&](const NodeKind& each) { return each.stands_at(one->node); });
-    if (kind == platform_.kinds.end()) take(option, fault, one->node, one->last);
-    const std::string prefix = (kind == platform_.kinds.end() ? name_of(one->node, one->last) : kind->name) + "-";
-    if (!one->part.empty()) {
-      named.push_back({fault, prefix + one->part + how, {}});
-      continue;
+    std::vector<std::string> prefixes;
+    if (kind == platform_.kinds.end()) {
+      std::map<int, int> alike = alike_among(one->node, one->last);
+      for (const auto& [first, last] : alike) prefixes.push_back(name_of(first, last) + "-");
+      nodes_.merge(alike);
+    } else {
+      prefixes.push_back(kind->name + "-");
     }
     const bool memories = option == "--degrade" && how.find('@') == std::string::npos;
     const NodeKind* const like = kind == platform_.kinds.end() ? kind_of(one->node) : &*kind;
-    for (const std::string& part : parts_of(like == nullptr ? platform_.node : like->node, memories)) {
-      named.push_back({fault, prefix + part + how, {}});
+    std::vector<std::string> parts{one->part};
+    if (one->part.empty()) parts = parts_of(like == nullptr ? platform_.node : like->node, memories);
+    for (const std::string& prefix : prefixes) {
+      for (const std::string& part : parts) named.push_back({fault, prefix + part + how, {}});
     }
   }
   return named;
@@ -133,14 +148,15 @@ std::string OddNodes::name_of(int first, int last) {
   return first == last ? fmt::format("node{}", first) : fmt::format("nodes{}to{}", first, last);
 }
 
-void OddNodes::take(std::string_view option, const std::string& fault, int first, int last) {
-  for (const auto& [other, until] : nodes_) {
-    if ((other == first && until == last) || last < other || first > until) continue;
-    refuse_fault(
-        option, fault,
-        fmt::format("another fault is of nodes {} to {}: nodes that are alike have all faults together", other, until));
+std::map<int, int> OddNodes::alike_among(int first, int last) const {
+  std::map<int, int> all;
+  int begin = first;
+  for (auto next = firsts_.upper_bound(first); next != firsts_.end() && *next <= last; ++next) {
+    all[begin] = *next - 1;
+    begin = *next;
   }
-  nodes_[first] = last;
+  all[begin] = last;
+  return all;
 }
 
 /// Those of one node of a domain, whose nodes have as many of each family, one behind the other: "5/gpu2" is "gpu22"

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,9 @@ class OddNodes {
   /// `platform` outlives it.
   explicit OddNodes(const Platform& platform) : platform_(platform) {}
 
+  /// Nodes that these faults tell apart are no longer alike: "4-7/hca0" beside "node6" is of 4 to 5, of 6, and of 7. To
+  /// be called for all faults before the first gets its names.
+  void tell_apart(const std::vector<std::string>& faults);
   /// "5/hca0=50%" becomes "node5-hca0=50%"; "node5=50%" as many as node 5 has parts; "4-7/hca0" is one kind of four
   /// nodes.
   std::vector<Fault> name_parts(std::string_view option, const std::vector<std::string>& faults);
@@ -42,11 +46,13 @@ class OddNodes {
   [[nodiscard]] std::vector<std::string> parts_in_domain(const Topology& topology, int number,
                                                          const std::string& part) const;
   [[nodiscard]] static std::string name_of(int first, int last);
-  void take(std::string_view option, const std::string& fault, int first, int last);
+  /// Those that are alike among some nodes, each with its last one.
+  [[nodiscard]] std::map<int, int> alike_among(int first, int last) const;
   [[nodiscard]] const NodeKind* kind_of(int node) const;
   [[nodiscard]] YamlValue nodes_with(const YamlValue& document, int node) const;
 
   const Platform& platform_;
+  std::set<int> firsts_;      ///< with these others begin that are alike
   std::map<int, int> nodes_;  ///< the first of some that are alike, and the last
 };
 

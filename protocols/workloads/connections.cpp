@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "protocols/core/errors.hpp"
@@ -44,8 +45,10 @@ bool in_one_domain(const Path& path) { return path.same_node || static_cast<bool
 
 std::set<RankId> peers_of(const Schedule& schedule) {
   std::set<RankId> peers;
-  for (const Step& step : schedule.steps) {
-    for (const Transfer& transfer : step.transfers) peers.insert(RankId{transfer.peer});
+  for (const std::vector<Step>* steps : {&schedule.steps, &schedule.beside}) {
+    for (const Step& step : *steps) {
+      for (const Transfer& transfer : step.transfers) peers.insert(RankId{transfer.peer});
+    }
   }
   return peers;
 }
@@ -95,12 +98,27 @@ void Connections::open(const std::set<RankId>& peers) {
 }
 
 void Connections::open(const Schedule& schedule) {
-  for (const Step& step : schedule.steps) {
-    open(peers_of({.steps = {step}}));
-    if (!step.together || communicator_) continue;
-    communicator_ = heap_ != nullptr ? join_on(*heap_, *ways_.within, ways_.settings_within)
-                                     : ways_.within->join(rank_, ways_.settings_within);
+  for (const std::vector<Step>* steps : {&schedule.steps, &schedule.beside}) {
+    for (const Step& step : *steps) {
+      open(peers_of({.steps = {step}}));
+      if (step.together) open(*step.together);
+    }
   }
+}
+
+void Connections::open(const Together& together) {
+  Circle& circle = communicators_[together.members];
+  if (circle.all) return;
+  if (together.members.empty()) {
+    circle.all = heap_ != nullptr ? join_on(*heap_, *ways_.within, ways_.settings_within)
+                                  : ways_.within->join(rank_, ways_.settings_within);
+    return;
+  }
+  std::vector<RankId> members;
+  for (const int member : together.members) members.push_back(RankId{member});
+  circle.group = std::make_unique<RankGroup>(std::move(members), rank_.position().places);
+  circle.self = std::make_unique<GroupRank>(rank_, *circle.group);
+  circle.all = ways_.within->join(*circle.self, ways_.settings_within);
 }
 
 bool Connections::connecting() const {

@@ -6,11 +6,13 @@
 #include <set>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "protocols/core/protocol.hpp"
 #include "protocols/heap/heap_channel.hpp"
 #include "protocols/heap/symmetric_heap.hpp"
 #include "protocols/workloads/concurrent_rank.hpp"
+#include "protocols/workloads/group_rank.hpp"
 #include "protocols/workloads/schedule.hpp"
 
 namespace twinlink::workloads {
@@ -52,8 +54,9 @@ class Connections {
   /// The same for a schedule, step by step: a job of many ranks has few connections in the making then.
   void open(const Schedule& schedule);
 
-  /// For collectives that the protocol does by itself; once open() had a schedule with one.
-  [[nodiscard]] Communicator& together() { return *communicator_; }
+  /// For collectives that the protocol does by itself among `members`, none of whom are all; once open() had a schedule
+  /// with one.
+  [[nodiscard]] Communicator& together(const std::vector<int>& members = {}) { return *communicators_.at(members).all; }
   [[nodiscard]] Channel& to(RankId peer) { return *channels_.at(peer); }
   /// The channel to a peer where it is one on the heap; else null.
   [[nodiscard]] HeapChannel* on_heap(RankId peer) { return dynamic_cast<HeapChannel*>(channels_.at(peer).get()); }
@@ -63,11 +66,19 @@ class Connections {
   [[nodiscard]] std::map<std::string, std::uint64_t> counters() const;
 
  private:
+  /// Ranks that do collectives together.
+  struct Circle {
+    std::unique_ptr<RankGroup> group{};
+    std::unique_ptr<GroupRank> self{};
+    std::unique_ptr<Communicator> all{};
+  };
+  void open(const Together& together);
+
   ConcurrentRank& rank_;
   const Ways& ways_;
   SymmetricHeap* heap_;
   std::map<RankId, std::unique_ptr<Channel>> channels_;
-  std::unique_ptr<Communicator> communicator_;
+  std::map<std::vector<int>, Circle> communicators_;
 };
 
 }  // namespace twinlink::workloads

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <functional>
 #include <span>
 #include <vector>
@@ -54,20 +55,6 @@ Outcome run_transfers(ConcurrentRank& rank, const Step& step, Connections& conne
 
 /// Kernels behind those of copies and additions would wait for them: they have a stream of their own.
 constexpr Stream kKernels{3};
-
-/// All are queued at once, as programs do; `ended` counts them.
-Outcome run_kernels(ConcurrentRank& rank, const std::vector<Seconds>& kernels, Seconds timeout, std::size_t& ended) {
-  std::vector<Op> ops;
-  rank.step("compute");
-  for (const Seconds kernel : kernels) ops.push_back(rank.compute(kernel, kKernels));
-  Outcome outcome;
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    const Status status = wait(rank, ops[i], rank.now() + kernels[i] + timeout);
-    if (status != Status::delivered) outcome = {status, "kernel " + std::to_string(i + 1)};
-    ++ended;
-  }
-  return outcome;
-}
 
 Outcome run_locals(MeasuredRank& rank, const Step& step, const Buffers& buffers, Seconds timeout) {
   std::vector<Op> ops;
@@ -124,45 +111,121 @@ void prepare(MeasuredRank& rank, const Schedule& schedule, const Buffers& buffer
 
 namespace {
 
-Outcome run_steps(ConcurrentRank& rank, const Schedule& schedule, Connections& connections, const Buffers& buffers,
-                  Seconds timeout, const std::size_t& kernels_ended) {
-  for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
-    const Step& step = schedule.steps[i];
-    if (step.after > 0) rank.wait_until([&] { return kernels_ended >= step.after; });
-    Outcome outcome = step.together ? connections.together().run(step.together->what, buffers.view(step.together->data),
-                                                                 step.together->times, step.together->blocks.portions())
-                                    : run_transfers(rank, step, connections, buffers);
-    if (outcome.ok()) outcome = run_locals(rank, step, buffers, timeout);
-    if (outcome.ok()) continue;
-    outcome.reason =
-        "step " + std::to_string(i + 1) + " of " + std::to_string(schedule.steps.size()) + " " + outcome.reason;
-    return outcome;
-  }
-  return {};
-}
-
-}  // namespace
-
-Outcome run_once(ConcurrentRank& rank, const Schedule& schedule, Connections& connections, const Buffers& buffers,
-                 Seconds timeout) {
-  std::size_t ended = 0;
-  if (schedule.kernels.empty()) return run_steps(rank, schedule, connections, buffers, timeout, ended);
-  Outcome computed;
-  Outcome exchanged;
-  const std::array<std::function<void()>, 2> works{
-      [&] { computed = run_kernels(rank, schedule.kernels, timeout, ended); },
-      [&] { exchanged = run_steps(rank, schedule, connections, buffers, timeout, ended); }};
-  rank.run(works);
-  return computed.ok() ? exchanged : computed;
-}
-
-std::optional<std::string> fault_in(MeasuredRank& rank, const Schedule& schedule, const Buffers& buffers) {
-  for (const Mark& mark : schedule.after) {
+std::optional<std::string> fault_in(MeasuredRank& rank, std::span<const Mark> marks, const Buffers& buffers) {
+  for (const Mark& mark : marks) {
     const Verdict verdict = rank.check(buffers.view(mark.slice), summable(mark.value));
     if (verdict.intact()) continue;
     return to_string(verdict) + " of the elements from " + std::to_string(mark.slice.begin) + " on";
   }
   return std::nullopt;
+}
+
+std::string name_of(std::size_t step, std::size_t steps) {
+  return "step " + std::to_string(step + 1) + " of " + std::to_string(steps);
+}
+
+/// One list of a schedule's steps.
+class Lane {
+ public:
+  Lane(ConcurrentRank& rank, const std::vector<Step>& steps, Connections& connections, const Buffers& buffers,
+       Seconds timeout, const RunWatch& watch)
+      : rank_(rank), steps_(steps), connections_(connections), buffers_(buffers), timeout_(timeout), watch_(watch) {}
+
+  [[nodiscard]] std::size_t ended() const { return ended_; }
+  Outcome run(const Lane& other) {
+    for (; ended_ < steps_.size(); ++ended_) {
+      const Step& step = steps_[ended_];
+      if (step.after > other.ended()) rank_.wait_until([&] { return other.ended() >= step.after; });
+      if (watch_.fault != nullptr) {
+        for (const Mark& mark : step.fresh) rank_.fill(buffers_.view(mark.slice), summable(mark.value));
+      }
+      Outcome outcome = run(step);
+      if (!outcome.ok()) {
+        outcome.reason = name_of(ended_, steps_.size()) + " " + outcome.reason;
+        return outcome;
+      }
+      if (watch_.on_sent) watch_.on_sent(sent_in(step));
+      if (watch_.fault == nullptr || *watch_.fault) continue;
+      std::optional<std::string>& fault = *watch_.fault;
+      fault = fault_in(rank_, step.expected, buffers_);
+      if (fault) *fault += ", behind " + name_of(ended_, steps_.size());
+    }
+    return {};
+  }
+
+ private:
+  Outcome run(const Step& step) {
+    if (step.compute > Seconds{}) {
+      Outcome outcome = compute(step.compute);
+      if (!outcome.ok()) return outcome;
+    }
+    if (step.together) {
+      return connections_.together(step.together->members)
+          .run(step.together->what, buffers_.view(step.together->data), step.together->times,
+               step.together->blocks.portions());
+    }
+    Outcome outcome = run_transfers(rank_, step, connections_, buffers_);
+    return outcome.ok() ? run_locals(rank_, step, buffers_, timeout_) : outcome;
+  }
+
+  /// Kernels that nothing stands between are queued at once, as programs do.
+  Outcome compute(Seconds kernel) {
+    if (queue_.empty()) queue();
+    const Op op = queue_.front();
+    queue_.pop_front();
+    const Status status = wait(rank_, op, rank_.now() + kernel + timeout_);
+    return status == Status::delivered ? Outcome{} : Outcome{status, "its kernel"};
+  }
+  void queue() {
+    rank_.step("compute");
+    for (std::size_t i = ended_; i < steps_.size(); ++i) {
+      const Step& step = steps_[i];
+      if (step.compute == Seconds{} || (i > ended_ && step.after > 0)) return;
+      queue_.push_back(rank_.compute(step.compute, kKernels));
+      if (!step.transfers.empty() || !step.locals.empty() || step.together) return;
+    }
+  }
+
+  ConcurrentRank& rank_;
+  const std::vector<Step>& steps_;
+  Connections& connections_;
+  const Buffers& buffers_;
+  Seconds timeout_;
+  const RunWatch& watch_;
+  std::size_t ended_ = 0;
+  std::deque<Op> queue_{};
+};
+
+}  // namespace
+
+std::size_t sent_in(const Step& step) {
+  const auto sends = [](const Transfer& transfer) { return transfer.send.length > 0; };
+  return static_cast<std::size_t>(std::ranges::count_if(step.transfers, sends)) + (step.together ? 1 : 0);
+}
+
+std::size_t sent_in(const Schedule& schedule) {
+  std::size_t messages = 0;
+  for (const std::vector<Step>* steps : {&schedule.steps, &schedule.beside}) {
+    for (const Step& step : *steps) messages += sent_in(step);
+  }
+  return messages;
+}
+
+Outcome run_once(ConcurrentRank& rank, const Schedule& schedule, Connections& connections, const Buffers& buffers,
+                 Seconds timeout, const RunWatch& watch) {
+  Lane first(rank, schedule.steps, connections, buffers, timeout, watch);
+  Lane second(rank, schedule.beside, connections, buffers, timeout, watch);
+  if (schedule.beside.empty()) return first.run(second);
+  Outcome done;
+  Outcome done_beside;
+  const std::array<std::function<void()>, 2> works{[&] { done = first.run(second); },
+                                                   [&] { done_beside = second.run(first); }};
+  rank.run(works);
+  return done.ok() ? done_beside : done;
+}
+
+std::optional<std::string> fault_in(MeasuredRank& rank, const Schedule& schedule, const Buffers& buffers) {
+  return fault_in(rank, schedule.after, buffers);
 }
 
 }  // namespace twinlink::workloads

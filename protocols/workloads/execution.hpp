@@ -1,6 +1,8 @@
 // A schedule on a rank: its buffers, its steps, and the proof that it did what it promises.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -33,9 +35,21 @@ class Buffers {
 /// Fills the buffers with what the schedule begins with, and sentinels.
 void prepare(MeasuredRank& rank, const Schedule& schedule, const Buffers& buffers);
 
+/// Who listens to a run.
+struct RunWatch {
+  /// With it, contents of each step are set before it and compared behind it: the first that is wrong is told there,
+  /// and times mean nothing.
+  std::optional<std::string>* fault = nullptr;
+  /// Told behind each step how many messages the rank has sent in it; may be empty.
+  std::function<void(std::size_t messages)> on_sent{};
+};
+/// The messages that a rank sends; a collective that the protocol does by itself counts as one.
+std::size_t sent_in(const Step& step);
+std::size_t sent_in(const Schedule& schedule);
+
 /// Runs all steps once. The Outcome of an exchange that failed, with its step and peer.
 Outcome run_once(ConcurrentRank& rank, const Schedule& schedule, Connections& connections, const Buffers& buffers,
-                 Seconds timeout);
+                 Seconds timeout, const RunWatch& watch = {});
 
 /// What is wrong with the data after one run; nothing: all is as the schedule promises.
 std::optional<std::string> fault_in(MeasuredRank& rank, const Schedule& schedule, const Buffers& buffers);

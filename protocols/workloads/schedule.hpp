@@ -62,17 +62,9 @@ struct PortionLists {
 struct Together {
   Collective what = Collective::all_reduce;
   Slice data{};
-  int times = 1;          ///< so many of it follow each other in one graph
-  PortionLists blocks{};  ///< of a dispatch and a combine
-};
-
-/// First all transfers, at the same time; then what is local, in order. Transfers with one peer follow each other in
-/// the list, and are one exchange of several messages.
-struct Step {
-  std::size_t after = 0;  ///< it begins when so many of the schedule's kernels have ended
-  std::vector<Transfer> transfers{};
-  std::vector<Local> locals{};
-  std::optional<Together> together{};  ///< instead of both
+  int times = 1;               ///< so many of it follow each other in one graph
+  PortionLists blocks{};       ///< of a dispatch and a combine
+  std::vector<int> members{};  ///< ascending ranks; empty: all of the job
 };
 
 /// The content of a slice: as a number per slice, which additions add up (Payload summable()).
@@ -81,13 +73,26 @@ struct Mark {
   std::uint64_t value = 0;
 };
 
+/// First what the GPU computes; then all transfers, at the same time; then what is local, in order. Transfers with one
+/// peer follow each other in the list, and are one exchange of several messages.
+struct Step {
+  std::size_t after = 0;  ///< it begins when so many steps of the schedule's other list have ended
+  Seconds compute{};      ///< one kernel; kernels of steps without anything else are queued at once
+  std::vector<Transfer> transfers{};
+  std::vector<Local> locals{};
+  std::optional<Together> together{};  ///< instead of both
+  // Where contents are verified while the schedule runs: what is there before the step, and behind it.
+  std::vector<Mark> fresh{};
+  std::vector<Mark> expected{};
+};
+
 struct Schedule {
   std::uint64_t data = 0;     ///< elements of the data buffer
   std::uint64_t scratch = 0;  ///< of the other
   std::vector<Step> steps{};
-  std::vector<Seconds> kernels{};  ///< what the GPU computes beside the steps, one kernel after the other
-  std::vector<Mark> before{};      ///< covers the data buffer
-  std::vector<Mark> after{};       ///< of the data buffer, what the workload promises
+  std::vector<Step> beside{};  ///< what goes on at the same time, with peers of its own
+  std::vector<Mark> before{};  ///< covers the data buffer, unless all marks are those of the steps
+  std::vector<Mark> after{};   ///< of the data buffer, what the workload promises
 };
 
 /// The experts of a model, of which a gate chooses some for each token.

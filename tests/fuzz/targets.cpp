@@ -33,6 +33,7 @@ constexpr std::array kTargets{
     Target{"units", read_units},
     Target{"pairs", read_pairs},
     Target{"goal", read_goal},
+    Target{"kineto", read_kineto},
 };
 
 class ScratchFolder {

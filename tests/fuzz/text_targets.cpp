@@ -4,6 +4,8 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <sstream>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "protocols/bench/cli/pair_options.hpp"
 #include "protocols/bench/cli/settings_options.hpp"
 #include "protocols/bench/measure/ends.hpp"
+#include "protocols/bench/workload/kineto_file.hpp"
 #include "protocols/core/options.hpp"
 #include "protocols/core/path.hpp"
 #include "protocols/core/split.hpp"
@@ -148,6 +151,20 @@ void read_goal(const std::string& text) {
       promise(std::ranges::equal(sent, received, same), "a lane's ends have the same messages in the same windows");
     }
     promise(job.of(rank).memory() >= Bytes{}, "a rank's memory can be counted");
+  }
+}
+
+/// Every collective has its ranks, none of them twice, and ends behind its beginning.
+void read_kineto(const std::string& text) {
+  std::istringstream stream(text);
+  const bench::Profile profile = bench::read_profile(stream, "a.json");
+  promise(!profile.recording.collectives.empty(), "a profile has collectives");
+  for (const auto& collective : profile.recording.collectives) {
+    std::vector<int> ranks = collective.ranks;
+    std::ranges::sort(ranks);
+    promise(!ranks.empty() && std::ranges::adjacent_find(ranks) == ranks.end(), "a group has different ranks");
+    promise(collective.when.begin >= 0 && collective.when.begin <= collective.when.end, "times go on");
+    promise(collective.to.size() == collective.from.size(), "blocks go both ways");
   }
 }
 

@@ -19,7 +19,8 @@ HEADINGS = {
     "Sizes and pattern": "pattern window ends compute one-process buffers begin end factor only",
     "Rounds": "warmup iterations graph timeout no-verify passes",
     "Job": "place ranks jobs background",
-    "Training step": "layers layer-time bucket",
+    "Training step": "layers layer-time bucket tensor-parallel expert-parallel data-parallel pipeline-parallel "
+                     "micro-batches activations gradients",
     "Experts": "experts top skew seed",
     "KV cache": "prefill block",
     "Sum": "on",
@@ -46,6 +47,7 @@ OF_COMMAND = {
     "sim new": {"Parts": "gpu cpu nic mpi driver switch gpus adapters nodes", "Output": "name"},
     "sim import": {"Output": "name", "Options": "gpu"},
     "sim study": {"Options": "jobs"},
+    "sim convert": {"Output": "out", "Protocol": "algorithm"},
     "validate import": {"What the file does not tell": "protocol pattern window places ranks test size table",
                         "Options": "from"},
     "validate compare": {"Sides": "label", "Files of other tools": "ranks"},

@@ -44,7 +44,8 @@ void Progress::show(std::size_t done, std::size_t all) {
   if (done == 0 || now - shown_ < (view_.terminal ? kRedraw : kLogLine)) return;
   shown_ = now;
   const Seconds rest = (now - began_) * (static_cast<double>(all - done) / static_cast<double>(done));
-  const std::string text = fmt::format("{} of {} {}, about {} to go", done, all, parts_, in_words(rest));
+  const std::string text =
+      fmt::format("{} of {} {} ({} %), about {} to go", done, all, parts_, done * 100 / all, in_words(rest));
   view_.write(view_.terminal ? std::string(kClearLine) + text : text + '\n');
   drawn_ = view_.terminal;
 }

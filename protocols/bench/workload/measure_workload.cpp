@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <set>
@@ -42,7 +44,13 @@ bool by_one_protocol(const workloads::Ways& ways) {
   return ways.between == ways.within && (ways.between_domains == nullptr || ways.between_domains == ways.within);
 }
 
-/// What the plan may run: the one that the user chose, or all that the shape allows.
+/// Why the algorithm cannot do the plan's work; empty: it can.
+std::string refusal_of(const WorkloadPlan& plan, const Algorithm& algorithm, const Shape& shape) {
+  return plan.training ? refuse_gradients(*plan.training, algorithm, shape) : algorithm.refuses(shape);
+}
+
+/// What the plan may run: the one that the user chose, or all that the shape allows. Of a training step that is split
+/// nothing is predicted, and rings are taken where nobody chooses.
 std::vector<const Algorithm*> candidates(const WorkloadPlan& plan, const Shape& shape) {
   if (plan.algorithms.size() == 1) return plan.algorithms;
   const bool by_itself =
@@ -53,31 +61,55 @@ std::vector<const Algorithm*> candidates(const WorkloadPlan& plan, const Shape& 
   for (const Algorithm& algorithm : plan.workload->algorithms) {
     // Who asks for all of them gets those of messages, too.
     const bool wanted = algorithm.together ? by_itself : !by_itself || !plan.algorithms.empty();
-    if (wanted && algorithm.refuses(shape).empty()) all.push_back(&algorithm);
+    const bool predictable = !plan.training || !plan.training->split() || !plan.algorithms.empty();
+    if (!wanted || !(predictable || algorithm.together || algorithm.name == "ring")) continue;
+    if (refusal_of(plan, algorithm, shape).empty()) all.push_back(&algorithm);
   }
   if (all.empty()) {
-    throw UsageError(fmt::format("{}: {}", plan.workload->name, plan.workload->algorithms.front().refuses(shape)));
+    throw UsageError(
+        fmt::format("{}: {}", plan.workload->name, refusal_of(plan, plan.workload->algorithms.front(), shape)));
   }
   return all;
 }
 
-Schedule schedule_of(const WorkloadPlan& plan, const Algorithm& algorithm, const Shape& shape, int rank, Bytes size) {
+Schedule schedule_of(const WorkloadPlan& plan, const Algorithm& algorithm, const Shape& shape, int rank, Bytes size,
+                     const workloads::TrainingParts& parts = {}) {
   const std::uint64_t elements = elements_of(size);
-  if (plan.training) return training_schedule(*plan.training, algorithm, shape, rank, elements);
+  if (plan.training) return training_schedule(*plan.training, algorithm, shape, rank, elements, parts);
   return algorithm.schedule(shape, rank, elements);
 }
 
-bool is_together(const Schedule& schedule) {
-  return std::ranges::any_of(schedule.steps, [](const workloads::Step& step) { return step.together.has_value(); });
+/// Of both of its lists.
+template <typename Do>
+void for_each_step(const Schedule& schedule, Do what) {
+  for (const workloads::Step& step : schedule.steps) what(step);
+  for (const workloads::Step& step : schedule.beside) what(step);
+}
+
+/// Those in which something else than a kernel happens.
+std::size_t steps_of(const Schedule& schedule) {
+  std::size_t steps = 0;
+  for_each_step(schedule, [&](const workloads::Step& step) { steps += step.compute == Seconds{} ? 1 : 0; });
+  return steps;
+}
+
+/// The first collective that the protocol does by itself; null: there is none.
+const workloads::Together* first_together(const Schedule& schedule) {
+  const workloads::Together* first = nullptr;
+  for_each_step(schedule, [&](const workloads::Step& step) {
+    if (step.together && first == nullptr) first = &*step.together;
+  });
+  return first;
 }
 
 std::string refused(const WorkloadPlan& plan, const Rank& rank, const Schedule& schedule) {
   std::set<RankId> peers = workloads::peers_of(schedule);
-  if (is_together(schedule)) {
-    for (int r = 0; r < rank.ranks(); ++r) {
-      if (r != rank.id().value) peers.insert(RankId{r});
-    }
-  }
+  for_each_step(schedule, [&](const workloads::Step& step) {
+    if (!step.together) return;
+    for (const int member : step.together->members) peers.insert(RankId{member});
+    for (int r = 0; r < rank.ranks() && step.together->members.empty(); ++r) peers.insert(RankId{r});
+  });
+  peers.erase(rank.id());
   return workloads::refusal(rank, plan.ways, peers);
 }
 
@@ -110,10 +142,11 @@ void require_graph(const WorkloadPlan& plan, const Algorithm& algorithm) {
 /// What is added up is on GPUs.
 void require_device(const WorkloadPlan& plan, const Algorithm& algorithm, const Schedule& schedule) {
   if (plan.sums_on_host) return;
-  const auto adds = [](const workloads::Step& step) {
-    return std::ranges::any_of(step.locals, [](const auto& l) { return l.kind == workloads::Local::Kind::add; });
-  };
-  if (plan.ways.within->message_memory() == Memory::device || std::ranges::none_of(schedule.steps, adds)) return;
+  bool adds = false;
+  for_each_step(schedule, [&](const workloads::Step& step) {
+    adds |= std::ranges::any_of(step.locals, [](const auto& l) { return l.kind == workloads::Local::Kind::add; });
+  });
+  if (plan.ways.within->message_memory() == Memory::device || !adds) return;
   throw UsageError(fmt::format("{}: {} adds up on GPUs, and {} has its messages in host memory", plan.workload->name,
                                algorithm.name, plan.ways.within->name()));
 }
@@ -134,7 +167,7 @@ class WorkloadRun {
     const auto all_candidates = candidates(plan_, shape_);
     // Of messages; what a protocol does by itself is not made of them, and nothing is predicted.
     const bool of_messages = std::ranges::any_of(all_candidates, [](const Algorithm* each) { return !each->together; });
-    if (of_messages && (!plan_.company.meet || plan_.algorithms.size() != 1)) learn_the_costs();
+    if (of_messages && predictable() && (!plan_.company.meet || plan_.algorithms.size() != 1)) learn_the_costs();
     std::vector<Candidate> all;
     for (const Bytes size : plan_.sizes) add_candidates(all, size);
     open(all);
@@ -172,11 +205,14 @@ class WorkloadRun {
   /// In larger jobs nothing is tried, for that takes as long as what is measured then.
   static constexpr std::size_t kMostTried = 200'000;
 
-  [[nodiscard]] Schedule schedule_of(const Algorithm& algorithm, Bytes size) const {
-    return bench::schedule_of(plan_, algorithm, shape_, self_, size);
+  [[nodiscard]] Schedule schedule_of(const Algorithm& algorithm, Bytes size,
+                                     const workloads::TrainingParts& parts = {}) const {
+    return bench::schedule_of(plan_, algorithm, shape_, self_, size, parts);
   }
+  /// The times of a training step's dimensions depend on each other.
+  [[nodiscard]] bool predictable() const { return !plan_.training || !plan_.training->split(); }
   [[nodiscard]] double predicted(const Algorithm& algorithm, Bytes size) const {
-    if (algorithm.together) return 0;
+    if (algorithm.together || !predictable()) return 0;
     const auto time_of = [&](std::uint64_t elements) { return predicted_us(algorithm, shape_, elements, costs_); };
     if (!plan_.training) return time_of(elements_of(size));
     return training_time(*plan_.training, elements_of(size),
@@ -298,7 +334,7 @@ class WorkloadRun {
     }
     int worth = (1 << of_size.size()) - 1;
     std::string why;
-    if (plan_.algorithms.empty() && !of_size.front().algorithm->together) {
+    if (plan_.algorithms.empty() && !of_size.front().algorithm->together && predictable()) {
       worth = told_by_first(self_ == 0 ? worth_a_try(of_size) : 0);
       std::vector<const Candidate*> sorted;
       for (const Candidate& each : of_size) sorted.push_back(&each);
@@ -358,9 +394,12 @@ class WorkloadRun {
     return {wait(rank_, copy, rank_.now() + plan_.timeout), "step 'copy to the host'"};
   }
 
-  void run_once(const Schedule& schedule, std::string_view name, Bytes size) {
+  void run_once(const Schedule& schedule, std::string_view name, Bytes size,
+                std::optional<std::string>* fault = nullptr) {
     Outcome outcome = copy_to_host(schedule);
-    if (outcome.ok()) outcome = workloads::run_once(rank_, schedule, *connections_, *buffers_, plan_.timeout);
+    if (outcome.ok())
+      outcome = workloads::run_once(rank_, schedule, *connections_, *buffers_, plan_.timeout,
+                                    {.fault = fault, .on_sent = row_ ? on_sent_ : std::function<void(std::size_t)>()});
     if (outcome.ok()) return;
     throw CheckError(fmt::format("rank {}: {} ({}) of {}: {}: {}", self_, plan_.workload->name, name, format_size(size),
                                  to_string(outcome.status), outcome.reason));
@@ -385,8 +424,9 @@ class WorkloadRun {
       rank_.fill(buffers_->data(schedule.data), kSentinel);
     }
     meet_all(rank_, patience_);
-    run_once(schedule, name, size);
-    const auto fault = fault_in(rank_, schedule, *buffers_);
+    std::optional<std::string> fault;
+    run_once(schedule, name, size, &fault);
+    if (!fault) fault = fault_in(rank_, schedule, *buffers_);
     if (!fault) return;
     throw CheckError(
         fmt::format("rank {}: {} ({}) of {}: {}", self_, plan_.workload->name, name, format_size(size), *fault));
@@ -395,56 +435,98 @@ class WorkloadRun {
   WorkloadPoint measure_point(const Algorithm& algorithm, const Schedule& schedule, Bytes size) {
     std::vector<double> mine;
     Schedule several = schedule;
-    for (workloads::Step& step : several.steps) {
-      if (step.together) step.together->times = plan_.graph;
+    if (plan_.graph > 1) {
+      for (workloads::Step& step : several.steps) {
+        if (step.together) step.together->times = plan_.graph;
+      }
     }
+    row_ = static_cast<bool>(plan_.on_messages);
+    const int rounds = plan_.iterations + std::max(plan_.warmup, 1) + (plan_.verify ? 2 : 0);
+    if (row_) plan_.on_messages(sent_in(schedule) * static_cast<std::size_t>(rounds), 0);
     run_rounds(
         plan_, *warm_up_, [&] { verify(schedule, algorithm.name, size); },
         [&](bool counts) {
           const double us = timed(several, algorithm.name, size, counts) / plan_.graph;
           if (counts) mine.push_back(us);
         });
-    const Times times = gather_times(mine, schedule.steps.size());
+    row_ = false;
+    const Times times = gather_times(mine, steps_of(schedule));
     WorkloadPoint point{
         .size = size, .algorithm = std::string(algorithm.name), .steps = most_steps_, .verified = plan_.verify};
-    if (plan_.training && !plan_.company.meet) point.training = take_apart(schedule, algorithm.name, size);
+    if (plan_.training && !plan_.company.meet) point.training = take_apart(algorithm, size, times);
     if (self_ != 0) return {};
     take_times(point, times);
     // A job without a message takes no time, and has no rate.
     const double us = point.time_us.median;
     point.algorithm_MBps = us > 0 ? static_cast<double>(size.count()) / us : 0;
-    point.bus_MBps = point.algorithm_MBps * plan_.workload->bus_factor(shape_.ranks);
+    const int ranks = plan_.training ? data_shape(*plan_.training, shape_).ranks : shape_.ranks;
+    point.bus_MBps = point.algorithm_MBps * plan_.workload->bus_factor(ranks);
     return point;
   }
 
-  /// A step's halves, each alone. On rank 0.
-  TrainingPart take_apart(const Schedule& schedule, std::string_view name, Bytes size) {
+  /// What parts of a step take, each alone, and what it takes without them. On rank 0.
+  TrainingPart take_apart(const Algorithm& algorithm, Bytes size, const Times& whole) {
+    using workloads::TrainingParts;
+    const workloads::TrainingStep& training = *plan_.training;
     const std::size_t steps = most_steps_;
-    const auto alone = [&](const Schedule& half) {
+    const auto median_of = [&](const Times& times) { return self_ == 0 ? summarize(times.of(slowest)).median : 0; };
+    const auto time_of = [&](const TrainingParts& parts) {
+      const Schedule schedule = schedule_of(algorithm, size, parts);
       std::vector<double> mine;
-      for (int i = 0; i < plan_.iterations; ++i) mine.push_back(timed(half, name, size));
-      const Times times = gather_times(mine, half.steps.size());
-      return self_ == 0 ? summarize(times.of(slowest)).median : 0;
+      for (int i = 0; i < plan_.iterations; ++i) mine.push_back(timed(schedule, algorithm.name, size));
+      return median_of(gather_times(mine, steps_of(schedule)));
     };
-    Schedule kernels = schedule;
-    kernels.steps.clear();
-    Schedule exchanges = schedule;
-    exchanges.kernels.clear();
-    for (workloads::Step& step : exchanges.steps) step.after = 0;
-    TrainingPart part{.compute_us = alone(kernels),
-                      .communication_us = alone(exchanges),
-                      .buckets = buckets_of(*plan_.training, elements_of(size)).size()};
+    TrainingParts kernels = TrainingParts::none();
+    kernels.kernels = true;
+    TrainingParts exchanges;
+    exchanges.kernels = false;
+    TrainingPart part{.compute_us = time_of(kernels), .communication_us = time_of(exchanges), .buckets = buckets(size)};
+    if (training.split()) {
+      TrainingParts stages = kernels;
+      stages.pipeline = TrainingParts::Pipeline::tokens;
+      if (training.degrees.pipeline > 1) part.bubble_us = std::max(0.0, time_of(stages) - part.compute_us);
+      const auto add = [&](const char* name, int ranks, auto TrainingParts::*member, auto left_out) {
+        if (ranks == 1) return;
+        TrainingParts alone = TrainingParts::none();
+        alone.*member = TrainingParts{}.*member;
+        TrainingParts without;
+        without.*member = left_out;
+        const double alone_us = time_of(alone);
+        part.dimensions.push_back({name, ranks, alone_us, std::max(0.0, median_of(whole) - time_of(without))});
+      };
+      const workloads::Degrees& degrees = training.degrees;
+      add("tensor", degrees.tensor, &TrainingParts::tensor, false);
+      add("expert", degrees.expert, &TrainingParts::expert, false);
+      add("pipeline", degrees.pipeline, &TrainingParts::pipeline, TrainingParts::Pipeline::tokens);
+      add("data", data_shape(training, shape_).ranks, &TrainingParts::data, false);
+    }
     most_steps_ = steps;
     return part;
+  }
+  /// Of rank 0, whose part of the gradients is the largest.
+  [[nodiscard]] std::size_t buckets(Bytes size) const {
+    const workloads::Degrees& degrees = plan_.training->degrees;
+    const int parts = degrees.tensor * degrees.expert * degrees.pipeline;
+    return buckets_of(*plan_.training, workloads::part_of(elements_of(size), parts, 0).length).size();
   }
 
   /// Of a collective that the protocol does by itself: which way it takes, and what its rule expects of that.
   void tell_way(const Schedule& schedule, WorkloadPoint& point) {
-    const workloads::Together& together = *schedule.steps.front().together;
-    const View data = buffers_->view(together.data);
-    point.why = connections_->together().path_taken(together.what, data);
-    const std::optional<Seconds> predicted = connections_->together().predicted(together.what, data);
-    point.predicted_us = predicted ? predicted->microseconds() : 0;
+    const workloads::Together* const together = first_together(schedule);
+    if (together == nullptr) return;
+    Communicator& all = connections_->together(together->members);
+    const View data = buffers_->view(together->data);
+    point.why = all.path_taken(together->what, data);
+    if (!predictable()) point.why = (plan_.training->degrees.tensor > 1 ? "tensor: " : "data: ") + point.why;
+    if (!predictable()) return;
+    const auto of = [&](std::uint64_t elements) {
+      const View part = buffers_->view({together->data.where, together->data.begin, elements});
+      return all.predicted(together->what, part).value_or(Seconds{});
+    };
+    if (of(together->data.length) == Seconds{}) return;
+    point.predicted_us =
+        (plan_.training ? training_time(*plan_.training, elements_of(point.size), of) : of(together->data.length))
+            .microseconds();
   }
 
   /// On rank 0.
@@ -467,7 +549,9 @@ class WorkloadRun {
   Patience patience_;
   std::optional<SymmetricHeap> heap_;
   std::optional<workloads::Buffers> buffers_;
-  Buffer on_gpu_{};        ///< what is summed on the host
+  Buffer on_gpu_{};  ///< what is summed on the host
+  std::function<void(std::size_t)> on_sent_ = [this](std::size_t sent) { plan_.on_messages(0, sent); };
+  bool row_ = false;       ///< is a row measured, whose messages are counted?
   bool learning_ = false;  ///< what messages cost, without the copies of such
   std::optional<workloads::Connections> connections_;
   std::optional<WarmUp> warm_up_;  ///< of the connections
@@ -480,9 +564,13 @@ class WorkloadRun {
 void require_schedules(const Rank& rank, const WorkloadPlan& plan) {
   if (rank.ranks() < 2) throw UsageError("a workload needs two ranks at least");
   const Shape shape = shape_for(rank, plan);
+  if (plan.training) {
+    const std::string refused = refuse_training(*plan.training, shape);
+    if (!refused.empty()) throw UsageError(fmt::format("{}: {}", plan.workload->name, refused));
+  }
   if (plan.algorithms.size() == 1) {
     const Algorithm* const algorithm = plan.algorithms.front();
-    const std::string refused = algorithm->refuses(shape);
+    const std::string refused = refusal_of(plan, *algorithm, shape);
     if (!refused.empty()) throw UsageError(fmt::format("{}, {}: {}", plan.workload->name, algorithm->name, refused));
   }
   const int self = rank.id().value;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -30,17 +31,31 @@ struct RankPart {
   Bytes sent{};
 };
 
+/// What ranks send that share tensors, experts, data or the pipeline, in us.
+struct TrainingDimension {
+  std::string name{};  ///< "tensor"
+  int ranks = 0;
+  double alone_us = 0;    ///< without kernels, and without the other dimensions
+  double exposed_us = 0;  ///< what the step is shorter without it; for the pipeline, with messages of one element
+
+  [[nodiscard]] double hidden_us() const { return std::max(0.0, alone_us - exposed_us); }
+};
+
 /// Where the time of a training step goes, in us.
 struct TrainingPart {
-  double compute_us = 0;        ///< the kernels alone
-  double communication_us = 0;  ///< the all-reduces alone
-  std::size_t buckets = 0;
+  double compute_us = 0;                        ///< the kernels alone
+  double communication_us = 0;                  ///< all that is sent alone
+  std::size_t buckets = 0;                      ///< of a rank
+  double bubble_us = 0;                         ///< how long kernels wait for those of other stages
+  std::vector<TrainingDimension> dimensions{};  ///< of a step that is split
 
-  /// What the all-reduces add to the step.
-  [[nodiscard]] double exposed_us(double step_us) const { return std::max(0.0, step_us - compute_us); }
+  /// What messages add to the step.
+  [[nodiscard]] double exposed_us(double step_us) const { return std::max(0.0, step_us - compute_us - bubble_us); }
   [[nodiscard]] double hidden_us(double step_us) const { return std::max(0.0, communication_us - exposed_us(step_us)); }
-  /// What the step is longer than both halves one after the other: they hold each other up.
-  [[nodiscard]] double lost_us(double step_us) const { return std::max(0.0, step_us - compute_us - communication_us); }
+  /// What the step is longer than its parts one after the other: they hold each other up.
+  [[nodiscard]] double lost_us(double step_us) const {
+    return std::max(0.0, step_us - compute_us - bubble_us - communication_us);
+  }
 };
 
 /// Where the time of a reshape or a transform of an array goes, in us: medians of the rank that took longest for each.
@@ -131,6 +146,9 @@ struct WorkloadPlan {
   Company company{};
   /// Told on each rank when an iteration that counts begins there, after all have met, and when it ends; may be empty.
   std::function<void(bool begins, RankId rank, Seconds now)> on_round{};
+  /// Told on each rank how many messages it will send for a row, as far as that is known before, and then how many it
+  /// has sent; may be empty.
+  std::function<void(std::size_t planned, std::size_t sent)> on_messages{};
   /// What a rank has of its GPU's memory; empty: the device itself will say.
   std::function<Bytes(RankId)> room{};
 

@@ -37,6 +37,14 @@ nlohmann::json to_json(const WorkloadPoint& p, Provenance provenance) {
     point["exposed_us"] = p.training->exposed_us(p.time_us.median);
     point["hidden_us"] = p.training->hidden_us(p.time_us.median);
     point["buckets"] = p.training->buckets;
+    if (p.training->bubble_us > 0) point["bubble_us"] = p.training->bubble_us;
+    for (const TrainingDimension& each : p.training->dimensions) {
+      point["dimensions"].push_back({{"name", each.name},
+                                     {"ranks", each.ranks},
+                                     {"alone_us", each.alone_us},
+                                     {"exposed_us", each.exposed_us},
+                                     {"hidden_us", each.hidden_us()}});
+    }
   }
   if (p.array) {
     point["packing_us"] = p.array->packing_us;
@@ -63,13 +71,30 @@ RankPart read_part(Members members) {
   return part;
 }
 
+TrainingDimension read_dimension(Members members) {
+  static_cast<void>(members.number("hidden_us"));  // follows from the others
+  TrainingDimension dimension{.name = members.text("name"),
+                              .ranks = static_cast<int>(members.count("ranks", kMostInt)),
+                              .alone_us = members.number("alone_us"),
+                              .exposed_us = members.number("exposed_us")};
+  members.done();
+  return dimension;
+}
+
 TrainingPart read_training(Members& members) {
   // Both follow from the others.
   static_cast<void>(members.number("exposed_us"));
   static_cast<void>(members.number("hidden_us"));
-  return {.compute_us = members.number("compute_us"),
-          .communication_us = members.number("communication_us"),
-          .buckets = members.count("buckets")};
+  TrainingPart part{.compute_us = members.number("compute_us"),
+                    .communication_us = members.number("communication_us"),
+                    .buckets = members.count("buckets")};
+  if (members.has("bubble_us")) part.bubble_us = members.number("bubble_us");
+  if (!members.has("dimensions")) return part;
+  for (const nlohmann::json& each : members.array("dimensions")) {
+    const std::string where = fmt::format("{}[{}]", members.path("dimensions"), part.dimensions.size());
+    part.dimensions.push_back(read_dimension({each, members.origin(), where}));
+  }
+  return part;
 }
 
 ArrayPart read_array(Members& members) {

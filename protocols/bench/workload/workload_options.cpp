@@ -58,21 +58,36 @@ void require_no_choice(const WorkloadOptions& options) {
 
 void choose_training(WorkloadPlan& plan, const WorkloadOptions& options) {
   if (options.workload != "training-step") {
-    if (!options.layers && !options.bucket && !options.layer) return;
-    throw UsageError("--layers, --layer-time, --bucket: only of training-step");
+    const bool any = options.layers || options.bucket || options.layer || options.tensor_parallel ||
+                     options.expert_parallel || options.data_parallel || options.pipeline_parallel ||
+                     options.micro_batches || options.activations || !options.gradients.empty();
+    if (any) throw UsageError("--layers, --layer-time, --bucket and what follows there: only of training-step");
+    return;
   }
   workloads::TrainingStep training;
   training.layers = options.layers.value_or(training.layers);
   training.bucket = options.bucket.value_or(training.bucket);
   training.layer = options.layer.value_or(training.layer);
+  workloads::Degrees& degrees = training.degrees;
+  degrees.tensor = options.tensor_parallel.value_or(degrees.tensor);
+  degrees.expert = options.expert_parallel.value_or(degrees.expert);
+  degrees.data = options.data_parallel.value_or(degrees.data);
+  degrees.pipeline = options.pipeline_parallel.value_or(degrees.pipeline);
+  training.micro_batches = options.micro_batches.value_or(degrees.pipeline > 1 ? 4 * degrees.pipeline : 1);
+  training.activations = options.activations.value_or(training.activations);
+  training.sharded = options.gradients == "sharded";
+  if (options.activations && degrees.tensor == 1 && degrees.expert == 1 && degrees.pipeline == 1) {
+    throw UsageError("--activations: no ranks share tensors, experts or a pipeline, so none are sent");
+  }
   plan.training = training;
 }
 
 void choose_experts(WorkloadPlan& plan, const WorkloadOptions& options) {
   workloads::Experts& experts = plan.experts;
-  if (options.workload != "dispatch" && options.workload != "combine") {
+  if (options.workload != "dispatch" && options.workload != "combine" && options.expert_parallel.value_or(1) == 1) {
     if (!options.experts && !options.top && !options.skew && !options.seed) return;
-    throw UsageError("--experts, --top, --skew, --seed: only of dispatch and combine");
+    throw UsageError(
+        "--experts, --top, --skew, --seed: only of dispatch and combine, and of training-step with --expert-parallel");
   }
   experts.count = options.experts.value_or(experts.count);
   experts.top = options.top.value_or(experts.top);
@@ -168,6 +183,35 @@ void add_training_options(CLI::App& app, WorkloadOptions& options) {
                     options.bucket = parse_size(text);
                     if (*options.bucket < workloads::kElement) throw UsageError("a bucket has 8 B at least");
                   });
+}
+
+void add_degree_options(CLI::App& app, WorkloadOptions& options) {
+  const OptionGroup group(app, "Training step");
+  constexpr int kMostRanks = 1 << 16;
+  const auto add = [&](const char* name, const char* unsaid, const char* what, std::optional<int>& degree) {
+    add_count_option(app, name, 1, kMostRanks, unsaid, what, [&degree](int ranks) { degree = ranks; });
+  };
+  add("--tensor-parallel", "1", "So many ranks share the tensors of a layer, and add up its activations",
+      options.tensor_parallel);
+  add("--expert-parallel", "1", "So many ranks share the experts of a layer, to which tokens go and come back",
+      options.expert_parallel);
+  add("--data-parallel", "what is left", "So many ranks have the same part of the model, and add up its gradients",
+      options.data_parallel);
+  add("--pipeline-parallel", "1", "So many stages share the layers, and pass activations on",
+      options.pipeline_parallel);
+  add("--micro-batches", "1; 4 for each stage of a pipeline", "So many micro-batches follow each other in a step",
+      options.micro_batches);
+  add_read_option(app, "--activations", "SIZE", format_size(workloads::TrainingStep{}.activations),
+                  "What a layer makes of a micro-batch, which is what stages send and tensors' ranks add up",
+                  [&options](const std::string& text) {
+                    options.activations = parse_size(text);
+                    if (*options.activations < workloads::kElement) throw UsageError("activations have 8 B at least");
+                  });
+  app.add_option("--gradients", options.gradients,
+                 "Are they all-reduced, or does each rank keep its part of the sum, and gather parameters")
+      ->check(CLI::IsMember({"all-reduce", "sharded"}))
+      ->type_name("all-reduce|sharded")
+      ->default_str("all-reduce");
 }
 
 void add_expert_options(CLI::App& app, WorkloadOptions& options) {
@@ -267,6 +311,7 @@ void add_workload_options(CLI::App& app, WorkloadOptions& options) {
   add_way_options(app, options);
   add_size_options(app, options.sweep);
   add_training_options(app, options);
+  add_degree_options(app, options);
   add_expert_options(app, options);
   add_kv_options(app, options);
   {
@@ -380,6 +425,22 @@ void print_array(const ArrayPart& part, double all_us, std::ostream& out) {
   out << '\n';
 }
 
+void print_training(const TrainingPart& part, double step_us, std::ostream& out) {
+  const std::string sent =
+      part.dimensions.empty() ? fmt::format("all-reduces of {} buckets", part.buckets) : "messages";
+  out << fmt::format("#   kernels alone {:.2f} us, {} alone {:.2f} us: {:.2f} us exposed, {:.2f} us hidden\n",
+                     part.compute_us, sent, part.communication_us, part.exposed_us(step_us), part.hidden_us(step_us));
+  if (part.bubble_us > 0) out << fmt::format("#   bubble of the pipeline {:.2f} us\n", part.bubble_us);
+  for (const TrainingDimension& each : part.dimensions) {
+    const std::string buckets = each.name == "data" ? fmt::format(", {} buckets", part.buckets) : "";
+    out << fmt::format("#   {:<9} {:>4} ranks{}: alone {:.2f} us: {:.2f} us exposed, {:.2f} us hidden\n", each.name,
+                       each.ranks, buckets, each.alone_us, each.exposed_us, each.hidden_us());
+  }
+  if (const double lost = part.lost_us(step_us); lost > 0.005) {
+    out << fmt::format("#   {:.2f} us longer than one after the other: they hold each other up\n", lost);
+  }
+}
+
 void print_row(const WorkloadPoint& p, std::ostream& out) {
   std::string remarks = off_prediction(p);
   const std::string predicted = p.predicted_us > 0 ? fmt::format("{:.2f}", p.predicted_us) : "-";
@@ -389,15 +450,7 @@ void print_row(const WorkloadPoint& p, std::ostream& out) {
                      p.algorithm, p.steps, p.time_us.median, p.fastest_us, p.slowest_rank, predicted, p.algorithm_MBps,
                      p.bus_MBps, remarks.empty() ? "" : "  # " + remarks);
   if (!p.ranks.empty()) print_parts(p.ranks, out);
-  if (p.training) {
-    out << fmt::format(
-        "#   kernels alone {:.2f} us, all-reduces of {} buckets alone {:.2f} us: {:.2f} us exposed, {:.2f} us hidden\n",
-        p.training->compute_us, p.training->buckets, p.training->communication_us,
-        p.training->exposed_us(p.time_us.median), p.training->hidden_us(p.time_us.median));
-    if (const double lost = p.training->lost_us(p.time_us.median); lost > 0.005) {
-      out << fmt::format("#   {:.2f} us longer than one after the other: they hold each other up\n", lost);
-    }
-  }
+  if (p.training) print_training(*p.training, p.time_us.median, out);
   if (p.array) print_array(*p.array, p.time_us.median, out);
   out << std::flush;
 }

@@ -27,7 +27,14 @@ struct WorkloadOptions {
   std::optional<int> layers{};
   std::optional<Bytes> bucket{};
   std::optional<Seconds> layer{};
-  // For dispatch and combine only.
+  std::optional<int> tensor_parallel{};
+  std::optional<int> expert_parallel{};
+  std::optional<int> data_parallel{};
+  std::optional<int> pipeline_parallel{};
+  std::optional<int> micro_batches{};
+  std::optional<Bytes> activations{};
+  std::string gradients{};  ///< "all-reduce" or "sharded"
+  // For dispatch and combine, and a training step with experts.
   std::optional<int> experts{};
   std::optional<int> top{};
   std::optional<double> skew{};

@@ -2,6 +2,8 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,6 +40,36 @@ TEST(WorkloadProgram, PlaysATrace) {
   EXPECT_EQ(point.at("ranks").size(), 2U);
   EXPECT_EQ(point.at("ranks").at(0).at("ended_us"), point.at("time_us")) << "the first gets the answer last";
   EXPECT_EQ(point.at("ranks").at(0).at("tasks"), 3);
+}
+
+TEST(WorkloadProgram, PlaysProfilesOfPyTorch) {
+  const std::string job = ::testing::TempDir() + "twinlink-profile.goal";
+  const std::string convert = "convert tests/data/kineto/rank0.json tests/data/kineto/rank1.json --out " + job;
+  const Ended made = run(convert);
+  EXPECT_EQ(made.code, 0) << made.text;
+  EXPECT_THAT(made.text,
+              HasSubstr("2 ranks, 6 collectives and messages, 6 kernels and copies beside them; calcs of the "
+                        "longest chain 210 us"));
+  const std::string file = ::testing::TempDir() + "twinlink-profile.json";
+  const Ended played = workload(job + " -p gpudirect-v2 --json " + file);
+  EXPECT_EQ(played.code, 0) << played.text;
+  const nlohmann::json point = bench::read_json_file(file).at("points").at(0);
+  EXPECT_TRUE(point.at("verified"));
+  // All of the sum of 1 MiB, half of the 256 KiB that are reduced and scattered, and 2000 B from the first.
+  EXPECT_EQ(point.at("ranks").at(0).at("sent_bytes"), 1048576 + 131072 + 2000);
+  EXPECT_EQ(point.at("ranks").at(1).at("sent_bytes"), 1048576 + 131072);
+  EXPECT_GT(point.at("time_us"), 210);
+  for (const auto& [arguments, why] : std::vector<std::pair<std::string, std::string>>{
+           {" --algorithm all-reduce", "COLLECTIVE=NAME"},
+           {" --algorithm halo-2d=direct", "COLLECTIVE=NAME"},
+           {" --algorithm all-reduce=kernel", "it has no messages"},
+           {" --algorithm all-reduce=hierarchical", "does not say how ranks lie"},
+           {" --algorithm all-reduce=no", "there is no algorithm of all-reduce 'no'"},
+           {"x", "ends in .goal"}}) {
+    const Ended refused = run(convert + arguments);
+    EXPECT_EQ(refused.code, 2) << arguments;
+    EXPECT_THAT(refused.text, HasSubstr(why));
+  }
 }
 
 TEST(WorkloadProgram, WithoutAProtocolTheShortestWaysAreTaken) {
@@ -182,6 +214,44 @@ TEST(WorkloadProgram, TakesATrainingStepApart) {
   const Ended other = workload("all-reduce -p gpudirect-v2 --layers 4");
   EXPECT_EQ(other.code, 2);
   EXPECT_THAT(other.text, HasSubstr("only of training-step"));
+}
+
+TEST(WorkloadProgram, TakesAStepOfFourDimensionsApart) {
+  const std::string file = ::testing::TempDir() + "twinlink-4d.json";
+  const std::string step =
+      "workload training-step --platform hgx-h100 -p gpudirect-v2 --between-nodes gpudirect-v3 --ranks 16 --layers 4 "
+      "--layer-time 2ms -b 1G -e 1G ";
+  const Ended ended = run(step +
+                          "--tensor-parallel 2 --pipeline-parallel 2 --expert-parallel 2 --experts 8 --top 2 "
+                          "--skew 0.5 --json " +
+                          file);
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  const nlohmann::json point = bench::read_json_file(file).at("points").at(0);
+  EXPECT_TRUE(point.at("verified"));
+  // Two layers of a stage, eight micro-batches, three times the layer; the other stage's are waited for once.
+  EXPECT_NEAR(point.at("compute_us"), 2 * 8 * 3 * 2000, 20);
+  EXPECT_NEAR(point.at("bubble_us"), 2 * 3 * 2000, 200);
+  std::vector<std::string> names;
+  for (const nlohmann::json& each : point.at("dimensions")) {
+    names.push_back(each.at("name"));
+    EXPECT_EQ(each.at("ranks"), 2);
+    EXPECT_GT(each.at("alone_us"), 0);
+    EXPECT_GT(each.at("exposed_us"), 0);
+  }
+  EXPECT_THAT(names, ::testing::ElementsAre("tensor", "expert", "pipeline", "data"));
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("bubble of the pipeline"), HasSubstr("data         2 ranks, 6 buckets")));
+  for (const auto& [arguments, why] : std::vector<std::pair<std::string, std::string>>{
+           {"--tensor-parallel 3", "do not divide 16 ranks"},
+           {"--tensor-parallel 4 --data-parallel 8", "take 32 ranks, and there are 16"},
+           {"--pipeline-parallel 8", "4 layers do not divide among 8 stages"},
+           {"--expert-parallel 8 --experts 12", "12 experts do not divide among 8 ranks"},
+           {"--experts 12", "--expert-parallel"},
+           {"--activations 1M", "none are sent"},
+           {"--gradients sharded --algorithm tree", "not by tree"}}) {
+    const Ended refused = run(step + arguments);
+    EXPECT_EQ(refused.code, 2) << arguments;
+    EXPECT_THAT(refused.text, HasSubstr(why));
+  }
 }
 
 TEST(WorkloadProgram, RunsSeveralJobsAtOnce) {

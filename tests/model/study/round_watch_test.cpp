@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <numeric>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -76,6 +78,32 @@ void expect_whole(const Seen& seen) {
   }
   const double all = (seen.path.back().ended - seen.path.front().began).microseconds();
   EXPECT_NEAR(all, seen.time_us, 0.01 * seen.time_us) << "but for how far apart ranks begin";
+}
+
+/// Progress counts the messages of a row's rounds: as many as were planned are sent, and none of tries and of learning.
+TEST(RowMessages, AreAsManyAsWerePlanned) {
+  const Protocol& used = find_protocol("gpudirect-v2");
+  bench::WorkloadPlan plan{.workload = &workloads::find_workload("all-reduce")};
+  plan.ways = {&used, &used, used.defaults(), used.defaults()};
+  plan.sizes = {64_KiB, kMeasured};
+  plan.iterations = 3;
+  plan.warmup = 2;
+  std::size_t planned = 0;
+  std::size_t sent = 0;
+  plan.on_messages = [&](std::size_t more, std::size_t now) {
+    planned += more;
+    sent += now;
+  };
+  std::vector<std::size_t> rows;
+  plan.on_point = [&](const bench::WorkloadPoint&) {
+    EXPECT_EQ(planned, sent);
+    rows.push_back(std::exchange(planned, 0));
+    sent = 0;
+  };
+  const std::vector<Place> pair{{0, 1, {}}, {0, 2, {}}};
+  simulate(sample_platform(), pair, [&](MeasuredRank& rank) { measure_workload(rank, plan); });
+  // Of two ranks each sends in two steps, whatever the algorithm; in three rounds, two before them, and two verified.
+  EXPECT_THAT(rows, ::testing::ElementsAre(2U * 2 * 7, 2U * 2 * 7));
 }
 
 TEST(LinkLevels, AddUpWhatIsAlike) {

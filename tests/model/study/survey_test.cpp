@@ -5,12 +5,16 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "model/study/advice.hpp"
 #include "model/study/child_process.hpp"
 #include "model/study/warm_messages.hpp"
 #include "platforms/reader/platform_reader.hpp"
@@ -103,6 +107,76 @@ double fastest_by_survey(const Platform& platform, const std::vector<Place>& pla
   return make_advice(survey.contestants).sizes.front().ranking.front().fastest_us;
 }
 
+/// What `advise` tries, of few sizes.
+SurveyPlan small_plan(const std::vector<Place>& places) {
+  return {.places = places,
+          .sizes = {4_KiB, 512_KiB, 4_MiB},
+          .at_once = cores(),
+          .space =
+              [](const Settings& base) {
+                SearchSpace space = default_search(4_MiB, {base.chunk, base.depth});
+                space.chunks = {Bytes{}, 16_KiB, 256_KiB, 1_MiB};
+                space.depths = {1, 2, 4, 16};
+                space.own_depth.reset();
+                return space;
+              },
+          .all_choices = true};
+}
+
+/// Every platform that is shipped, within its first node and between its first two.
+class Pruned : public ::testing::TestWithParam<std::string> {};
+
+std::vector<std::vector<Place>> pairs_of(const Platform& platform) {
+  const Topology topology(platform);
+  std::vector<std::vector<Place>> pairs;
+  for (const Place& other : {Place{0, 1, {}}, Place{1, 0, {}}}) {
+    try {
+      static_cast<void>(topology.path(Place{0, 0, {}}, other));
+      pairs.push_back({Place{0, 0, {}}, other});
+    } catch (const Error&) {  // there is no second GPU, or no second node
+    }
+  }
+  return pairs;
+}
+
+void expect_the_same_winners(const std::string& name, bool between_nodes) {
+  const Platform platform = read_platform(std::string(TWINLINK_SOURCE_DIR) + "/platforms/" + name + ".yaml");
+  for (const std::vector<Place>& places : pairs_of(platform)) {
+    if ((places[1].node != 0) != between_nodes) continue;
+    SurveyPlan plan = small_plan(places);
+    std::size_t simulated = 0;
+    plan.on_progress = [&](std::size_t done, std::size_t all) { simulated += done == all ? all : 0; };
+    const auto ranking = [&](bool prunes) {
+      plan.prunes = prunes;
+      simulated = 0;
+      const Advice advice = make_advice(make_survey(platform, plan).contestants);
+      return std::pair(advice, simulated);
+    };
+    const auto [all, of_all] = ranking(false);
+    const auto [pruned, of_pruned] = ranking(true);
+    ASSERT_EQ(all.sizes.size(), pruned.sizes.size());
+    EXPECT_LT(of_pruned, of_all) << "or nothing is pruned";
+    for (std::size_t i = 0; i < all.sizes.size(); ++i) {
+      const SizeAdvice& expected = all.sizes[i];
+      const SizeAdvice& found = pruned.sizes[i];
+      const std::string what = name + ", " + to_string(places[1]) + ", " + format_size(expected.size);
+      EXPECT_EQ(to_string(found.ranking.front().who), to_string(expected.ranking.front().who)) << what;
+      EXPECT_DOUBLE_EQ(found.ranking.front().fastest_us, expected.ranking.front().fastest_us) << what;
+      // Other protocols may lose what does not change who wins: as much as counts as equal.
+      ASSERT_EQ(found.ranking.size(), expected.ranking.size()) << what;
+      for (const Choice& choice : expected.ranking) {
+        const auto same =
+            std::ranges::find(found.ranking, choice.who.protocol, [](const Choice& c) { return c.who.protocol; });
+        ASSERT_NE(same, found.ranking.end()) << what;
+        EXPECT_LE(same->fastest_us, choice.fastest_us * (1 + kTieMargin)) << what << ", " << choice.who.protocol;
+      }
+    }
+  }
+}
+
+TEST_P(Pruned, FindsTheSameWinnersWithinANode) { expect_the_same_winners(GetParam(), false); }
+TEST_P(Pruned, FindsTheSameWinnersBetweenNodes) { expect_the_same_winners(GetParam(), true); }
+
 class Advised : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Advised, FindsWhatBruteForceFinds) {
@@ -123,6 +197,27 @@ TEST(AdvisedLimits, OfTheAdapterAreTriedOnBothSides) {
         << format_size(size);
   }
 }
+
+const std::vector<std::string> kFew{"a30-icelake", "h200-nvlink", "keeneland-kids"};
+
+std::vector<std::string> other_platforms() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(TWINLINK_SOURCE_DIR "/platforms")) {
+    const std::string name = entry.path().stem().string();
+    if (entry.path().extension() == ".yaml" && std::ranges::find(kFew, name) == kFew.end()) names.push_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+std::string name_of(const ::testing::TestParamInfo<std::string>& test) {
+  std::string name = test.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Few, Pruned, ::testing::ValuesIn(kFew), name_of);
+INSTANTIATE_TEST_SUITE_P(Others, Pruned, ::testing::ValuesIn(other_platforms()), name_of);
 
 INSTANTIATE_TEST_SUITE_P(Machines, Advised, ::testing::Values("keeneland-kids", "hgx-h100"),
                          [](const auto& test) { return test.index == 0 ? "kids" : "hgx"; });

@@ -1,7 +1,9 @@
 // Links that are slow or gone: what is left of a machine, and who is told that nothing is.
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -261,8 +263,33 @@ TEST(Faults, NodesThatFollowEachOtherMayHaveAFaultTogether) {
   EXPECT_EQ(topology.nodes(), 560);
   for (const int node : {20, 39}) EXPECT_EQ(topology.part_of(node).nics, 7U) << node;
   for (const int node : {19, 40}) EXPECT_EQ(topology.part_of(node).nics, 8U) << node;
-  EXPECT_THAT(refusal("selene", {.failed = {"2-5/gpu0", "4/gpu1"}}), HasSubstr("another fault is of nodes 2 to 5"));
   EXPECT_EQ(Topology(sick("selene", {.failed = {"2-5/gpu0", "2-5/gpu1"}})).places().size(), 560 * 8 - 8U);
+}
+
+TEST(Faults, OfNodesThatOverlapEachNodeHasItsOwn) {
+  const Platform platform =
+      sick("selene", {.degraded = {"4-9/xgmi=50%@1ms"}, .failed = {"2-5/gpu0", "4/gpu1", "node8"}});
+  const Topology topology(platform);
+  std::map<int, std::size_t> gpus;
+  for (const Place& place : topology.places()) ++gpus[place.node];
+  const std::map<int, std::size_t> expected{{1, 8}, {2, 7}, {3, 7}, {4, 6}, {5, 7}, {6, 8}, {7, 8}, {9, 8}, {10, 8}};
+  for (const auto& [node, left] : expected) EXPECT_EQ(gpus[node], left) << node;
+  EXPECT_FALSE(gpus.contains(8)) << "nothing of it is left";
+  std::vector<std::string> later;
+  for (const LaterFault& fault : platform.later_faults) {
+    later.push_back(fault.part);
+    EXPECT_EQ(fault.text, "--degrade 4-9/xgmi=50%@1ms") << "as it was typed";
+  }
+  EXPECT_THAT(later, ::testing::ElementsAre("node4-xgmi", "node5-xgmi", "nodes6to7-xgmi", "node8-xgmi", "node9-xgmi"));
+}
+
+/// A leaf stands for the adapters of its nodes, of which one may have another fault.
+TEST(Faults, ANodeMayFailBesideItsLeaf) {
+  const Platform platform = sick("selene", {.failed = {"node7", "fabric/leaf0"}});
+  const Topology topology(platform);
+  for (const int node : {0, 6, 7, 8, 19}) EXPECT_EQ(topology.part_of(node).nics, 7U) << node;
+  EXPECT_EQ(topology.part_of(20).nics, 8U);
+  EXPECT_EQ(topology.places().size(), 559 * 8U);
 }
 
 /// A node's other adapters stay at the leaves where they are plugged in.

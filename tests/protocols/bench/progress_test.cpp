@@ -23,7 +23,7 @@ TEST(Progress, ATerminalHasOneLineThatIsGoneAtTheEnd) {
     Progress progress("simulations", watcher.view(true));
     watcher.now = Seconds{2};
     progress.show(1, 4);
-    EXPECT_EQ(watcher.seen, "\r\x1b[K1 of 4 simulations, about 6 s to go");
+    EXPECT_EQ(watcher.seen, "\r\x1b[K1 of 4 simulations (25 %), about 6 s to go");
     watcher.now = Seconds{2.1};
     progress.show(2, 4);  // sooner than anybody reads
     EXPECT_THAT(watcher.seen, testing::Not(testing::HasSubstr("2 of 4")));
@@ -41,7 +41,7 @@ TEST(Progress, ALogHasALineAMinute) {
       listener(done, 120);
     }
   }
-  EXPECT_EQ(watcher.seen, "6 of 120 curves, about 19 min to go\n12 of 120 curves, about 18 min to go\n");
+  EXPECT_EQ(watcher.seen, "6 of 120 curves (5 %), about 19 min to go\n12 of 120 curves (10 %), about 18 min to go\n");
 }
 
 }  // namespace

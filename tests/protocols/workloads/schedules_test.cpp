@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <deque>
 #include <functional>
 #include <map>
 #include <set>
@@ -14,125 +13,14 @@
 #include <vector>
 
 #include "protocols/core/errors.hpp"
-#include "protocols/core/payload.hpp"
 #include "protocols/workloads/catalogue.hpp"
 #include "protocols/workloads/experts.hpp"
 #include "protocols/workloads/kv_cache.hpp"
 #include "protocols/workloads/patterns.hpp"
-#include "protocols/workloads/training.hpp"
+#include "tests/protocols/workloads/schedule_machine.hpp"
 
 namespace twinlink::workloads {
 namespace {
-
-using Elements = std::vector<std::uint64_t>;
-
-constexpr std::uint64_t kUntouched = 0;
-
-class Machine {
- public:
-  Machine(const Algorithm& algorithm, const Shape& shape, std::uint64_t elements)
-      : Machine([&](int rank) { return algorithm.schedule(shape, rank, elements); }, shape.ranks) {}
-  Machine(const std::function<Schedule(int rank)>& schedule_of, int ranks) : ranks_(ranks) {
-    for (int r = 0; r < ranks; ++r) {
-      Schedule schedule = schedule_of(r);
-      State state{.data = Elements(schedule.data, kUntouched), .scratch = Elements(schedule.scratch, kUntouched)};
-      for (const Mark& mark : schedule.before) write(state, mark);
-      states_.push_back(std::move(state));
-      schedules_.push_back(std::move(schedule));
-    }
-  }
-
-  /// Each rank goes on until it waits; nobody goes on any more when all wait.
-  void run() {
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (int r = 0; r < ranks_; ++r) {
-        while (step_of(r)) moved = true;
-      }
-    }
-  }
-
-  [[nodiscard]] bool all_ended() const {
-    for (std::size_t r = 0; r < states_.size(); ++r) {
-      if (states_[r].step < schedules_[r].steps.size()) return false;
-    }
-    return wire_empty();
-  }
-
-  [[nodiscard]] bool as_promised(int rank) {
-    State expected = states_[static_cast<std::size_t>(rank)];
-    const Schedule& schedule = schedules_[static_cast<std::size_t>(rank)];
-    for (const Mark& mark : schedule.after) write(expected, mark);
-    return expected.data == states_[static_cast<std::size_t>(rank)].data && !schedule.after.empty();
-  }
-
- private:
-  struct State {
-    Elements data{};
-    Elements scratch{};
-    std::size_t step = 0;
-    bool sent = false;
-  };
-
-  static Elements::iterator at(State& state, const Slice& slice) {
-    Elements& all = slice.where == Where::data ? state.data : state.scratch;
-    if (slice.begin + slice.length > all.size()) throw std::out_of_range("a slice beyond its buffer");
-    return all.begin() + static_cast<std::ptrdiff_t>(slice.begin);
-  }
-  static void write(State& state, const Mark& mark) {
-    auto to = at(state, mark.slice);
-    for (std::uint64_t i = 0; i < mark.slice.length; ++i) *to++ = summable_element(summable(mark.value), i);
-  }
-  [[nodiscard]] bool wire_empty() const {
-    for (const auto& [ends, messages] : wire_) {
-      if (!messages.empty()) return false;
-    }
-    return true;
-  }
-
-  /// False where the rank has ended, or waits for a message.
-  bool step_of(int rank) {
-    State& state = states_[static_cast<std::size_t>(rank)];
-    const Schedule& schedule = schedules_[static_cast<std::size_t>(rank)];
-    if (state.step == schedule.steps.size()) return false;
-    const Step& step = schedule.steps[state.step];
-    if (!state.sent) {
-      for (const Transfer& t : step.transfers) {
-        EXPECT_NE(t.peer, rank);
-        if (t.send.length == 0) continue;
-        const auto from = at(state, t.send);
-        wire_[{rank, t.peer}].emplace_back(from, from + static_cast<std::ptrdiff_t>(t.send.length));
-      }
-      state.sent = true;
-    }
-    for (const Transfer& t : step.transfers) {
-      if (t.receive.length > 0 && wire_[{t.peer, rank}].empty()) return false;
-    }
-    for (const Transfer& t : step.transfers) {
-      if (t.receive.length == 0) continue;
-      auto& messages = wire_[{t.peer, rank}];
-      EXPECT_EQ(messages.front().size(), t.receive.length) << "from " << t.peer << " to " << rank;
-      std::ranges::copy(messages.front(), at(state, t.receive));
-      messages.pop_front();
-    }
-    for (const Local& local : step.locals) {
-      EXPECT_EQ(local.to.length, local.from.length);
-      auto to = at(state, local.to);
-      auto from = at(state, local.from);
-      for (std::uint64_t i = 0; i < local.to.length; ++i, ++to, ++from) {
-        *to = local.kind == Local::Kind::add ? *to + *from : *from;
-      }
-    }
-    ++state.step;
-    state.sent = false;
-    return true;
-  }
-
-  int ranks_;
-  std::vector<State> states_;
-  std::vector<Schedule> schedules_;
-  std::map<std::pair<int, int>, std::deque<Elements>> wire_;
-};
 
 /// A channel's exchange moves both ways at once: the other end's must be its mirror, one after the other.
 void expect_mirrored(const Algorithm& algorithm, const Shape& shape, std::uint64_t elements) {
@@ -376,53 +264,6 @@ TEST(Schedules, AFaultWouldBeSeen) {
   machine.run();
   EXPECT_TRUE(machine.all_ended());
   EXPECT_FALSE(machine.as_promised(0) && machine.as_promised(1) && machine.as_promised(2));
-}
-
-// ---- training steps
-// ---------------------------------------------------------------------------------------------------
-
-constexpr TrainingStep kFiveLayers{.layers = 5, .bucket = 56_B, .layer = 100.0_us};
-
-TEST(TrainingSteps, ReduceEveryBucketByEveryAlgorithm) {
-  for (const Algorithm& algorithm : find_workload("training-step").algorithms) {
-    for (const Shape& shape : shapes()) {
-      if (algorithm.together || !algorithm.refuses(shape).empty()) continue;
-      for (const std::uint64_t elements : {1, 7, 8, 100}) {
-        Machine machine([&](int rank) { return training_schedule(kFiveLayers, algorithm, shape, rank, elements); },
-                        shape.ranks);
-        machine.run();
-        ASSERT_TRUE(machine.all_ended()) << algorithm.name << ", " << shape.ranks << " ranks, " << elements;
-        for (int r = 0; r < shape.ranks; ++r) ASSERT_TRUE(machine.as_promised(r)) << algorithm.name << ", rank " << r;
-      }
-    }
-  }
-}
-
-TEST(TrainingSteps, ABucketIsThereWhenTheLayerOfItsLastElementHasBeenBack) {
-  // 20 elements in five layers of 4; buckets of 7, 7 and 6 end in layers 2, 4 and 5 of those that go back.
-  std::vector<std::size_t> after;
-  std::uint64_t next = 0;
-  for (const Bucket& bucket : buckets_of(kFiveLayers, 20)) {
-    EXPECT_EQ(bucket.slice.begin, next);
-    next += bucket.slice.length;
-    after.push_back(bucket.after);
-  }
-  EXPECT_EQ(next, 20U);
-  EXPECT_THAT(after, testing::ElementsAre(5U + 2, 5U + 4, 5U + 5));
-  const Schedule schedule =
-      training_schedule(kFiveLayers, find_workload("training-step").algorithms.front(), {2, 1}, 0, 20);
-  EXPECT_THAT(schedule.kernels, testing::SizeIs(10));
-  EXPECT_EQ(schedule.steps.front().after, 7U);
-  EXPECT_EQ(schedule.steps.back().after, 10U);
-}
-
-TEST(TrainingSteps, EndWithTheLastBucketOrWithTheQueueOfAll) {
-  const auto time = [](Seconds each) {
-    return training_time(kFiveLayers, 20, [each](std::uint64_t) { return each; }).microseconds();
-  };
-  EXPECT_DOUBLE_EQ(time(Seconds{}), 1500) << "nothing but kernels";
-  EXPECT_DOUBLE_EQ(time(50.0_us), 1550) << "the last bucket";
-  EXPECT_DOUBLE_EQ(time(2000.0_us), 500 + 2 * 200 + 3 * 2000) << "all, from the first on";
 }
 
 TEST(Barrier, NobodyIsThroughBeforeAllHaveCome) {

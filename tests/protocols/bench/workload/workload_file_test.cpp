@@ -41,7 +41,8 @@ WorkloadFile sample() {
   parts.algorithm = "trace";
   parts.why.clear();
   parts.ranks = {{.ended_us = 1, .waited_us = 0.5, .tasks = 3, .sent = Bytes{64}}};
-  parts.training = TrainingPart{.compute_us = 5, .communication_us = 7, .buckets = 2};
+  parts.training = TrainingPart{
+      .compute_us = 5, .communication_us = 7, .buckets = 2, .bubble_us = 1.5, .dimensions = {{"tensor", 4, 3, 2}}};
   file.series.points = {ring, parts};
   file.links = {nlohmann::json::array({{{"link", "a"}}}), nlohmann::json::array()};
   return file;
@@ -63,6 +64,12 @@ TEST(WorkloadFiles, NothingIsHiddenOrExposedLessThanNotAtAll) {
   EXPECT_DOUBLE_EQ(part.lost_us(15), 3);
   EXPECT_DOUBLE_EQ(part.exposed_us(4.9), 0);
   EXPECT_DOUBLE_EQ(part.hidden_us(4.9), 7);
+  const TrainingPart staged{.compute_us = 5, .communication_us = 7, .bubble_us = 2};
+  EXPECT_DOUBLE_EQ(staged.exposed_us(8), 1) << "what stages wait for each other's kernels is no message's";
+  EXPECT_DOUBLE_EQ(staged.hidden_us(8), 6);
+  EXPECT_DOUBLE_EQ(staged.lost_us(15), 1);
+  EXPECT_DOUBLE_EQ((TrainingDimension{"data", 2, 3, 5}.hidden_us()), 0);
+  EXPECT_DOUBLE_EQ((TrainingDimension{"data", 2, 5, 3}.hidden_us()), 2);
 }
 
 TEST(WorkloadFiles, OfOtherToolsLackWhatNobodyTold) {

@@ -1,0 +1,177 @@
+// Profiles of PyTorch: what is taken over, and what is wrong with a file.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "protocols/bench/results/files.hpp"
+#include "protocols/bench/workload/kineto_file.hpp"
+#include "protocols/core/errors.hpp"
+
+namespace twinlink::bench {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using workloads::goal::RankRecording;
+
+const std::filesystem::path kFolder = std::filesystem::path(TWINLINK_SOURCE_DIR) / "tests/data/kineto";
+
+TEST(Kineto, CollectivesSizesAndTimesAreTakenOver) {
+  // In any order of the files.
+  const Profiles profiles = read_profiles({kFolder / "rank1.json", kFolder / "rank0.json"});
+  ASSERT_EQ(profiles.ranks.size(), 2U);
+  EXPECT_THAT(profiles.notes, ElementsAre(HasSubstr("2 ranks, 6 collectives and messages, 6 kernels and copies")));
+  for (int r = 0; r < 2; ++r) {
+    const RankRecording& rank = profiles.ranks[static_cast<std::size_t>(r)];
+    EXPECT_THAT(rank.file, HasSubstr("rank" + std::to_string(r)));
+    ASSERT_EQ(rank.collectives.size(), 3U);
+    EXPECT_EQ(rank.collectives[0].what, "all-reduce");
+    EXPECT_EQ(rank.collectives[0].bytes, 262144U * 4);
+    EXPECT_THAT(rank.collectives[0].ranks, ElementsAre(0, 1));
+    EXPECT_EQ(rank.collectives[0].when.begin, 100'000) << "ns behind the rank's first kernel";
+    EXPECT_EQ(rank.collectives[0].when.end, 300'000);
+    EXPECT_EQ(rank.collectives[0].stream, 20);
+    EXPECT_EQ(rank.collectives[1].what, "reduce-scatter") << "as the call says that has launched it";
+    EXPECT_EQ(rank.collectives[1].bytes, 131072U * 2);
+    EXPECT_EQ(rank.collectives[2].what, r == 0 ? "send" : "recv");
+    EXPECT_EQ(rank.collectives[2].bytes, 2000U);
+    EXPECT_THAT(rank.collectives[2].ranks, ElementsAre(1 - r));
+    ASSERT_EQ(rank.computes.size(), 3U) << "kernels and a copy";
+    EXPECT_EQ(rank.computes[2].end, 440'000);
+  }
+}
+
+/// A profile of rank 0 of two with one collective, changed.
+std::string with(const std::function<void(json& profile, json& args)>& change) {
+  json profile = read_json_file(kFolder / "rank0.json");
+  json events = json::array();
+  for (const json& event : profile["traceEvents"]) {
+    if (event.value("name", "").starts_with("ncclDevKernel_AllReduce")) events.push_back(event);
+  }
+  profile["traceEvents"] = events;
+  change(profile, profile["traceEvents"][0]["args"]);
+  const std::string file = ::testing::TempDir() + "twinlink-kineto.json";
+  std::ofstream(file) << profile.dump();
+  return file;
+}
+std::string refused(const std::vector<std::filesystem::path>& files) {
+  try {
+    read_profiles(files);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "taken";
+}
+std::string refused_with(const std::function<void(json& profile, json& args)>& change) {
+  return refused({with(change)});
+}
+
+RankRecording taken(const std::function<void(json& args)>& change) {
+  return read_profiles({with([&](json&, json& args) { change(args); })}).ranks.at(0);
+}
+
+TEST(Kineto, SizesAreThoseOfTheWholeCollective) {
+  const auto bytes = [](const char* name, int in, int out, const char* type = "Float") {
+    const RankRecording rank = taken([&](json& args) {
+      args["Collective name"] = name;
+      args["In msg nelems"] = in;
+      args["Out msg nelems"] = out;
+      args["dtype"] = type;
+    });
+    return rank.collectives.at(0).bytes;
+  };
+  EXPECT_EQ(bytes("allreduce_coalesced", 10, 10), 40U);
+  EXPECT_EQ(bytes("_allgather_base", 10, 20), 80U) << "of both ranks";
+  EXPECT_EQ(bytes("allgather_into_tensor_coalesced", 10, 20, "Half"), 40U);
+  EXPECT_EQ(bytes("reduce_scatter_tensor_coalesced", 20, 10, "Float8_e4m3fn"), 20U);
+  EXPECT_EQ(bytes("_reduce_oop", 10, 10, "Double"), 80U);
+  EXPECT_EQ(bytes("broadcast", 10, 10, "Bool"), 10U);
+  EXPECT_EQ(bytes("all_to_all", 20, 20, "Long"), 160U);
+  EXPECT_EQ(bytes("gather", 10, 20), 80U);
+  EXPECT_EQ(bytes("scatter", 20, 10), 80U);
+  EXPECT_EQ(bytes("barrier", 1, 1), 1U);
+}
+
+TEST(Kineto, UnequalBlocksAreRows) {
+  const RankRecording rank = taken([](json& args) {
+    args["Collective name"] = "all_to_allv";
+    args["In msg nelems"] = 40;
+    args["Out msg nelems"] = 60;
+    args["In split size"] = "[1, 3]";
+    args["Out split size"] = json::array({2, 4});
+  });
+  EXPECT_THAT(rank.collectives.at(0).to, ElementsAre(40U, 120U));
+  EXPECT_THAT(rank.collectives.at(0).from, ElementsAre(80U, 160U));
+  const auto why = [](const char* in, int elements) {
+    return refused_with([&](json&, json& args) {
+      args["Collective name"] = "all_to_allv";
+      args["In msg nelems"] = elements;
+      args["In split size"] = in;
+      args["Out split size"] = "[1, 1]";
+    });
+  };
+  EXPECT_THAT(why("[1, 3]", 41), HasSubstr("blocks that do not make up its 41 elements"));
+  EXPECT_THAT(why("[1, 3, 4]", 40), HasSubstr("does not say all of its blocks"));
+  EXPECT_THAT(why("[1, ..., 4]", 40), HasSubstr("does not say all of its blocks"));
+}
+
+TEST(Kineto, LongGroupsAreLookedUp) {
+  const auto cut = [](json& args) { args["Process Group Ranks"] = "[0, ..., 1]"; };
+  EXPECT_THAT(taken(cut).collectives.at(0).ranks, ElementsAre(0, 1));
+  EXPECT_THAT(refused_with([&](json& profile, json& args) {
+                cut(args);
+                profile["distributedInfo"].erase("pg_config");
+              }),
+              HasSubstr("which 2 ranks are of the process group '0' is said nowhere"));
+}
+
+TEST(Kineto, WhatIsWrongIsNamed) {
+  const std::filesystem::path rank0 = kFolder / "rank0.json";
+  EXPECT_THAT(refused({rank0, rank0}), HasSubstr("it is of rank 0, and so is"));
+  EXPECT_THAT(refused({kFolder / "rank1.json"}), HasSubstr("it is of rank 1, and rank 0 has no file"));
+  EXPECT_THAT(refused({"nowhere.json"}), HasSubstr("nowhere.json: error: cannot be read"));
+  EXPECT_THAT(refused_with([](json& profile, json&) { profile = json::array(); }), HasSubstr("no list 'traceEvents'"));
+  EXPECT_THAT(refused_with([](json& profile, json&) { profile["traceEvents"] = 7; }),
+              HasSubstr("no list 'traceEvents'"));
+  EXPECT_THAT(refused_with([](json& profile, json&) {
+                profile["traceEvents"] = json::array({1, "x"});
+              }),
+              HasSubstr("no collective of NCCL"));
+  EXPECT_THAT(refused_with([](json& profile, json&) { profile.erase("distributedInfo"); }), HasSubstr("no 'rank'"));
+  EXPECT_THAT(refused_with([](json& profile, json&) { profile["traceEvents"][0].erase("dur"); }),
+              AllOf(HasSubstr("ncclDevKernel_AllReduce"), HasSubstr("no number 'dur'")));
+  EXPECT_THAT(refused_with([](json& profile, json&) { profile["traceEvents"][0]["dur"] = -1; }),
+              HasSubstr("out of range"));
+  EXPECT_THAT(refused_with([](json& profile, json&) { profile["traceEvents"][0]["cat"] = 5; }),
+              HasSubstr("no profile of PyTorch"));
+  EXPECT_THAT(refused_with([](json&, json& args) { args = json::object(); }), HasSubstr("no 'Collective name'"));
+  EXPECT_THAT(refused_with([](json&, json& args) { args["Collective name"] = "coalesced"; }),
+              HasSubstr("'coalesced' is no collective that is known"));
+  EXPECT_THAT(refused_with([](json&, json& args) { args["dtype"] = "Complex"; }), HasSubstr("no type that is known"));
+  EXPECT_THAT(refused_with([](json&, json& args) { args["In msg nelems"] = -4; }), HasSubstr("no 'In msg nelems'"));
+  EXPECT_THAT(refused_with([](json&, json& args) { args["Process Group Ranks"] = "[0, 0]"; }),
+              HasSubstr("a rank twice"));
+  EXPECT_THAT(refused_with([](json&, json& args) { args["Collective name"] = "send"; }), HasSubstr("no 'Dst Rank'"));
+  EXPECT_THAT(refused_with([](json&, json& args) {
+                args["Group size"] = 1;
+                args["Process Group Ranks"] = "[0]";
+              }),
+              HasSubstr("no collective of NCCL"));
+  const std::string broken = ::testing::TempDir() + "twinlink-broken.json";
+  std::ofstream(broken) << R"({"traceEvents": [)";
+  EXPECT_THAT(refused({broken}), HasSubstr("not JSON"));
+  std::ofstream(broken) << R"({"traceEvents": )" << std::string(100'000, '[');
+  EXPECT_THAT(refused({broken}), HasSubstr("nested too deeply"));
+}
+
+}  // namespace
+}  // namespace twinlink::bench
