@@ -193,6 +193,22 @@ TEST(ProgramForms, EightBlocksShareWhatAKernelReaches) {
   EXPECT_NEAR(time.value() / of_channels(8, kKernelPush).value(), 1, 1e-4);
 }
 
+/// There are steps that store nothing to a peer: if all channels took these at once, a reduce-scatter would take a
+/// fifth longer here.
+class LargeRing : public ::testing::TestWithParam<Collective> {};
+
+TEST_P(LargeRing, BeginsItsChannelsApartAndKeepsTheLinksBusy) {
+  constexpr int kChannels = 12;
+  constexpr Bytes kSize{kChannels * 2 * 40 * (64_KiB).count()};
+  const Seconds sending = Bytes{kSize.count() / (GetParam() == Collective::all_reduce ? 1 : 2)} / kKernelPush;
+  const Seconds time = time_of(peers(2), settings_of("simple", kChannels), GetParam(), kSize);
+  EXPECT_GT(time, sending);
+  EXPECT_LT(time, sending * 1.1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, LargeRing, ::testing::Values(Collective::all_reduce, Collective::reduce_scatter),
+                         [](const auto& tested) { return tested.param == Collective::all_reduce ? "sums" : "parts"; });
+
 /// Blocks that send and blocks that receive: messages both ways take as long as one.
 TEST(ProgramForms, MessagesBothWaysPassEachOther) {
   constexpr Bytes kSlot = 64_KiB;
