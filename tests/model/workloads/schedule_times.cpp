@@ -39,7 +39,8 @@ std::vector<Seconds> times_of(const Platform& platform, std::span<const Place> p
           meet();
           const Seconds start = rank.now();
           std::optional<std::string> fault;
-          EXPECT_TRUE(run_once(rank, mine[i], connections, buffers, kLong, {.fault = round == 0 ? &fault : nullptr}).ok());
+          EXPECT_TRUE(
+              run_once(rank, mine[i], connections, buffers, kLong, {.fault = round == 0 ? &fault : nullptr}).ok());
           EXPECT_EQ(fault, std::nullopt);
           if (round == 1) times[i] = std::max(times[i], rank.now() - start);
           EXPECT_EQ(fault_in(rank, mine[i], buffers), std::nullopt);
