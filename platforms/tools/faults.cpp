@@ -317,6 +317,7 @@ Platform with_faults_of_nodes(const std::filesystem::path& named, std::span<cons
   std::vector<Fault> degraded = odd.name_parts("--degrade", faults.degraded);
   std::vector<Fault> failed = odd.name_parts("--fail", faults.failed);
   for (auto* of_option : {&degraded, &failed}) {
+    odd.name_in_all(*of_option, failed);
     for (Fault& fault : *of_option) {
       if (const auto said = typed.find(fault.typed); said != typed.end()) fault.typed = said->second;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -68,7 +69,7 @@ void OddNodes::tell_apart(const std::vector<std::string>& faults) {
     const auto some = parse_part_of_node(name);
     if (!some || std::ranges::find(known, name) != known.end()) continue;
     firsts_.insert(some->node);
-    firsts_.insert(some->last + 1);
+    if (some->last < std::numeric_limits<int>::max()) firsts_.insert(some->last + 1);
   }
 }
 
@@ -121,6 +122,26 @@ std::vector<Fault> OddNodes::name_parts(std::string_view option, const std::vect
     }
   }
   return named;
+}
+
+void OddNodes::name_in_all(std::vector<Fault>& named, const std::vector<Fault>& failed) const {
+  std::vector<std::string> parts = parts_of(platform_.node, true);
+  for (const auto& gpu : platform_.node.gpus) parts.push_back(gpu.name);
+  for (const auto& nic : platform_.node.nics) parts.push_back(nic.name);
+  for (const auto& hub : platform_.node.hubs) parts.push_back(hub.name);
+  std::set<int> gone;
+  for (const Fault& fault : failed) {
+    if (fault.node) gone.insert(*fault.node);
+  }
+  std::vector<Fault> more;
+  for (const Fault& fault : named) {
+    const std::string part = fault.text.substr(0, std::min(fault.text.find('='), fault.text.find('@')));
+    if (fault.node || std::ranges::find(parts, part) == parts.end()) continue;
+    for (const auto& [first, last] : nodes_) {
+      if (!gone.contains(first)) more.push_back({fault.typed, name_of(first, last) + "-" + fault.text, {}});
+    }
+  }
+  named.insert(named.end(), more.begin(), more.end());
 }
 
 void OddNodes::add_kinds(YamlValue& document) const {

@@ -37,6 +37,8 @@ class OddNodes {
   /// "5/hca0=50%" becomes "node5-hca0=50%"; "node5=50%" as many as node 5 has parts; "4-7/hca0" is one kind of four
   /// nodes.
   std::vector<Fault> name_parts(std::string_view option, const std::vector<std::string>& faults);
+  /// A part of "every node" is one of those, too, that have a name of their own by now, and are there behind `failed`.
+  void name_in_all(std::vector<Fault>& named, const std::vector<Fault>& failed) const;
   /// In the file's own text.
   void add_kinds(YamlValue& document) const;
   [[nodiscard]] bool none() const { return nodes_.empty(); }

@@ -87,6 +87,7 @@ bool overlap(const View& a, const View& b) {
 /// Of blocks to experts: what goes lies in the input, and fits into a slot; what comes begins in the output.
 void require_numbers(const Work& work, const std::string& what) {
   const Program& p = work.program;
+  require(p.operation != Operation::put || p.format == LineFormat::simple, what + " is simple alone");
   if (!has_experts(p)) return;
   require(p.experts > 0, what + " without experts");
   require(p.channels <= p.experts, what + " in more channels than a rank has experts");

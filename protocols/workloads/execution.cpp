@@ -131,11 +131,19 @@ class Lane {
        Seconds timeout, const RunWatch& watch)
       : rank_(rank), steps_(steps), connections_(connections), buffers_(buffers), timeout_(timeout), watch_(watch) {}
 
-  [[nodiscard]] std::size_t ended() const { return ended_; }
+  /// Until all steps have ended, or either list's step fails: then the other one's outcome says why.
   Outcome run(const Lane& other) {
+    Outcome outcome = run_steps(other);
+    failed_ = !outcome.ok();
+    return outcome;
+  }
+
+ private:
+  Outcome run_steps(const Lane& other) {
     for (; ended_ < steps_.size(); ++ended_) {
       const Step& step = steps_[ended_];
-      if (step.after > other.ended()) rank_.wait_until([&] { return other.ended() >= step.after; });
+      if (step.after > other.ended_) rank_.wait_until([&] { return other.ended_ >= step.after || other.failed_; });
+      if (step.after > other.ended_) return {};
       if (watch_.fault != nullptr) {
         for (const Mark& mark : step.fresh) rank_.fill(buffers_.view(mark.slice), summable(mark.value));
       }
@@ -152,8 +160,6 @@ class Lane {
     }
     return {};
   }
-
- private:
   Outcome run(const Step& step) {
     if (step.compute > Seconds{}) {
       Outcome outcome = compute(step.compute);
@@ -193,6 +199,7 @@ class Lane {
   Seconds timeout_;
   const RunWatch& watch_;
   std::size_t ended_ = 0;
+  bool failed_ = false;
   std::deque<Op> queue_{};
 };
 

@@ -356,6 +356,12 @@ std::string refuse_training(const TrainingStep& training, const Shape& shape) {
   if (training.layers % degrees.pipeline != 0) {
     return text(training.layers) + " layers do not divide among " + text(degrees.pipeline) + " stages of a pipeline";
   }
+  constexpr std::int64_t kMostSteps = 1 << 16;
+  const std::int64_t steps = std::int64_t{training.layers} / degrees.pipeline * training.micro_batches;
+  if (training.split() && steps > kMostSteps) {
+    return text(training.layers) + " layers and " + text(training.micro_batches) + " micro-batches are " +
+           std::to_string(steps) + " steps of a rank each way, of " + std::to_string(kMostSteps) + " at most";
+  }
   if (degrees.expert == 1) return {};
   if (shape.experts.count % degrees.expert != 0) {
     return text(shape.experts.count) + " experts do not divide among " + text(degrees.expert) + " ranks";

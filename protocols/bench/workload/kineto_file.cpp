@@ -221,7 +221,11 @@ class Reader {
     if (all.what == "recv") all.bytes = std::max(in, out);
     if (all.what == "barrier") all.bytes = 1;
     if (all.what == "send" || all.what == "recv") {
-      all.ranks = {static_cast<int>(count(args, all.what == "send" ? "Dst Rank" : "Src Rank", theirs))};
+      const char* const key = all.what == "send" ? "Dst Rank" : "Src Rank";
+      const std::uint64_t peer = count(args, key, theirs);
+      if (peer >= workloads::goal::kMostRanks)
+        refuse(fmt::format("'{}' of '{}': there are no so many ranks", key, theirs));
+      all.ranks = {static_cast<int>(peer)};
       return all;
     }
     for (const std::uint64_t rank : ranks) all.ranks.push_back(static_cast<int>(rank));

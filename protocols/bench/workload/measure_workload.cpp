@@ -473,6 +473,7 @@ class WorkloadRun {
     const auto time_of = [&](const TrainingParts& parts) {
       const Schedule schedule = schedule_of(algorithm, size, parts);
       std::vector<double> mine;
+      (*warm_up_)(1, [&] { timed(schedule, algorithm.name, size); });  // messages that the whole step does not have
       for (int i = 0; i < plan_.iterations; ++i) mine.push_back(timed(schedule, algorithm.name, size));
       return median_of(gather_times(mine, steps_of(schedule)));
     };

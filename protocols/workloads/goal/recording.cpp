@@ -126,7 +126,7 @@ class RankWriter {
 
   void end(std::size_t number) {
     const std::int64_t time = recording_.collectives[number].when.end;
-    const auto next = std::ranges::upper_bound(busy_, time, {}, &Span::begin);
+    const auto next = std::ranges::lower_bound(busy_, time, {}, &Span::begin);  // what begins with the end waits for it
     if (next != busy_.begin()) {
       const Span& last = *std::prev(next);
       if (last.begin < time && time < last.end) return;  // it computes
@@ -281,7 +281,11 @@ std::string goal_text(const std::vector<RankRecording>& ranks, const Algorithms&
           refuse(sorted[r].file, name_of(each) + ": there are files of " + std::to_string(sorted.size()) + " ranks");
         }
       }
-      if (!is_message(each)) groups[{each.group, each.ranks}][static_cast<int>(r)].push_back(&each);
+      if (is_message(each)) continue;
+      if (std::ranges::find(each.ranks, static_cast<int>(r)) == each.ranks.end()) {
+        refuse(sorted[r].file, name_of(each) + ": this rank is not of the group");
+      }
+      groups[{each.group, each.ranks}][static_cast<int>(r)].push_back(&each);
     }
   }
   std::map<const RecordedCollective*, std::uint64_t> tags;

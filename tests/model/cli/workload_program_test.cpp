@@ -216,6 +216,26 @@ TEST(WorkloadProgram, TakesATrainingStepApart) {
   EXPECT_THAT(other.text, HasSubstr("only of training-step"));
 }
 
+/// Tokens of a pipeline are shorter than all that the step sends, and `nccl` opens other FIFOs for them.
+TEST(WorkloadProgram, WhatAPartOfAStepOpensIsNoTimeOfIt) {
+  const std::string file = ::testing::TempDir() + "twinlink-bubble.json";
+  const Ended ended = run(
+      "workload training-step --platform hgx-h100 -p nccl --ranks 2 --pipeline-parallel 2 --layers 2 --layer-time 1ms "
+      "--micro-batches 1 --activations 1M -b 1M -e 1M --json " +
+      file);
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  // The other stage's layer forward and backward, and a hop each way.
+  EXPECT_NEAR(bench::read_json_file(file).at("points").at(0).at("bubble_us"), 3000, 100);
+}
+
+TEST(WorkloadProgram, AStepThatFailsBesideOthersSaysWhy) {
+  const Ended ended =
+      run("workload training-step --platform hgx-h100 -p gpudirect-v2 --ranks 8 --tensor-parallel 2 --layers 2 "
+          "--activations 64M -b 16M -e 16M --timeout 10us");
+  EXPECT_EQ(ended.code, 1) << ended.text;
+  EXPECT_THAT(ended.text, HasSubstr("timed out: step "));
+}
+
 TEST(WorkloadProgram, TakesAStepOfFourDimensionsApart) {
   const std::string file = ::testing::TempDir() + "twinlink-4d.json";
   const std::string step =
@@ -243,6 +263,7 @@ TEST(WorkloadProgram, TakesAStepOfFourDimensionsApart) {
   for (const auto& [arguments, why] : std::vector<std::pair<std::string, std::string>>{
            {"--tensor-parallel 3", "do not divide 16 ranks"},
            {"--tensor-parallel 4 --data-parallel 8", "take 32 ranks, and there are 16"},
+           {"--tensor-parallel 2 --micro-batches 65536", "262144 steps of a rank"},
            {"--pipeline-parallel 8", "4 layers do not divide among 8 stages"},
            {"--expert-parallel 8 --experts 12", "12 experts do not divide among 8 ranks"},
            {"--experts 12", "--expert-parallel"},

@@ -284,6 +284,13 @@ TEST(Faults, OfNodesThatOverlapEachNodeHasItsOwn) {
 }
 
 /// A leaf stands for the adapters of its nodes, of which one may have another fault.
+TEST(Faults, APartOfEveryNodeIsOneOfOddNodesToo) {
+  const Platform platform = sick("selene", {.degraded = {"hca0=50%", "2-3/gpu7=99%"}, .failed = {"node6"}});
+  std::vector<std::string> slowed;
+  for (const SlowedPart& part : platform.slowed_parts) slowed.push_back(part.part);
+  EXPECT_THAT(slowed, ::testing::UnorderedElementsAre("hca0", "nodes2to3-gpu7", "nodes2to3-hca0"));
+}
+
 TEST(Faults, ANodeMayFailBesideItsLeaf) {
   const Platform platform = sick("selene", {.failed = {"node7", "fabric/leaf0"}});
   const Topology topology(platform);

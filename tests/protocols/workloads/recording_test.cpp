@@ -56,6 +56,14 @@ TEST(Recordings, WhatRunsBesideACollectiveWaitsForNothing) {
   EXPECT_DOUBLE_EQ(job_of(ranks).longest_path().microseconds() * 1e3, 200);
 }
 
+TEST(Recordings, AKernelThatBeginsWithACollectivesEndHasWaitedForIt) {
+  for (const std::int64_t begin : {200, 201}) {
+    const auto ranks = alike(2, {.computes = {{0, 100}, {begin, begin + 100}},
+                                 .collectives = {collective("all-reduce", 2, 64, {100, 200})}});
+    EXPECT_DOUBLE_EQ(job_of(ranks).longest_path().microseconds() * 1e3, static_cast<double>(begin)) << "work alone";
+  }
+}
+
 TEST(Recordings, CollectivesOfAStreamFollowEachOtherAndThoseOfOthersDoNot) {
   RankRecording both{
       .computes = {{0, 200}},
@@ -150,6 +158,12 @@ TEST(Recordings, RanksThatDisagreeAreNamed) {
   EXPECT_THAT(refused([](auto& all) { all[1].collectives.push_back(all[1].collectives[0]); }),
               HasSubstr("there are 2 collectives"));
   EXPECT_THAT(refused([](auto& all) { all[0].collectives[0].ranks = {0, 2}; }), HasSubstr("files of 2 ranks"));
+  const auto of_others = [](auto& all) {
+    all.push_back(all[0]);
+    for (RankRecording& each : all) each.collectives[0].ranks = {1, 2};
+  };
+  EXPECT_THAT(refused(of_others),
+              HasSubstr("rank0.json: error: all-reduce of 64 bytes among ranks 1, 2: this rank is not of"));
 }
 
 }  // namespace
