@@ -162,6 +162,11 @@ TEST(Kineto, WhatIsWrongIsNamed) {
               HasSubstr("a rank twice"));
   EXPECT_THAT(refused_with([](json&, json& args) { args["Collective name"] = "send"; }), HasSubstr("no 'Dst Rank'"));
   EXPECT_THAT(refused_with([](json&, json& args) {
+                args["Collective name"] = "send";
+                args["Dst Rank"] = 4294967297;
+              }),
+              HasSubstr("no so many ranks"));
+  EXPECT_THAT(refused_with([](json&, json& args) {
                 args["Group size"] = 1;
                 args["Process Group Ranks"] = "[0]";
               }),
