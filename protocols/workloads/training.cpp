@@ -1,21 +1,15 @@
 #include "protocols/workloads/training.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
 #include "protocols/workloads/experts.hpp"
+#include "protocols/workloads/groups.hpp"
 
 namespace twinlink::workloads {
 namespace {
-
-/// Ranks of a group, in order, and this one's place among them.
-struct Members {
-  std::vector<int> ranks{};
-  int self = 0;
-
-  [[nodiscard]] int size() const { return static_cast<int>(ranks.size()); }
-};
 
 int data_degree(const Degrees& degrees, int ranks) {
   return degrees.data > 0 ? degrees.data : ranks / (degrees.tensor * degrees.expert * degrees.pipeline);
@@ -29,10 +23,10 @@ class Grid {
     pipeline_ = degrees.pipeline;
   }
 
-  [[nodiscard]] Members tensor() const { return among(1, tensor_); }
-  [[nodiscard]] Members expert() const { return among(tensor_, expert_); }
-  [[nodiscard]] Members data() const { return among(tensor_ * expert_, data_); }
-  [[nodiscard]] Members pipeline() const { return among(tensor_ * expert_ * data_, pipeline_); }
+  [[nodiscard]] Group tensor() const { return among(1, tensor_); }
+  [[nodiscard]] Group expert() const { return among(tensor_, expert_); }
+  [[nodiscard]] Group data() const { return among(tensor_ * expert_, data_); }
+  [[nodiscard]] Group pipeline() const { return among(tensor_ * expert_ * data_, pipeline_); }
 
   /// Into how many parts the model is cut, and which of them is this rank's.
   [[nodiscard]] int parts() const { return tensor_ * expert_ * pipeline_; }
@@ -41,11 +35,9 @@ class Grid {
   }
 
  private:
-  [[nodiscard]] Members among(int distance, int size) const {
-    Members members{.self = rank_ / distance % size};
-    const int first = rank_ - members.self * distance;
-    for (int i = 0; i < size; ++i) members.ranks.push_back(first + i * distance);
-    return members;
+  [[nodiscard]] Group among(int distance, int size) const {
+    const int self = rank_ / distance % size;
+    return {.first = rank_ - self * distance, .distance = distance, .members = size, .self = self};
   }
 
   int tensor_;
@@ -56,19 +48,19 @@ class Grid {
 };
 
 /// The group as ranks from 0 on: on nodes where as many of them share each, in order.
-Shape shape_of(const Members& members, const Shape& shape) {
-  const auto node = [&](std::size_t member) { return members.ranks[member] / shape.per_node; };
-  std::size_t together = 1;
-  while (together < members.ranks.size() && node(together) == node(0)) ++together;
-  Shape group{.ranks = members.size(), .experts = shape.experts};
-  if (members.ranks.size() % together != 0) return group;
+Shape shape_of(const Group& group, const Shape& shape) {
+  const auto node = [&](int member) { return group.rank(member) / shape.per_node; };
+  int together = 1;
+  while (together < group.size() && node(together) == node(0)) ++together;
+  Shape own{.ranks = group.size(), .experts = shape.experts};
+  if (group.size() % together != 0) return own;
   std::set<int> nodes;
-  for (std::size_t i = 0; i < members.ranks.size(); ++i) {
+  for (int i = 0; i < group.size(); ++i) {
     nodes.insert(node(i));
-    if (node(i) != node(i / together * together)) return group;
+    if (node(i) != node(i / together * together)) return own;
   }
-  if (nodes.size() == members.ranks.size() / together) group.per_node = static_cast<int>(together);
-  return group;
+  if (std::ssize(nodes) == group.size() / together) own.per_node = together;
+  return own;
 }
 
 /// Where a collective of a group has its elements among those of the rank.
@@ -98,14 +90,14 @@ class Steps {
   void compute(Seconds kernel) { add({.compute = kernel}); }
 
   /// A schedule of the group, on the elements from `begin` on.
-  void add(const Schedule& of_group, const Members& members, std::uint64_t begin) {
+  void add(const Schedule& of_group, const Group& group, std::uint64_t begin) {
     const Room room{begin, scratch_};
     schedule_.data = std::max(schedule_.data, begin + of_group.data);
     schedule_.scratch = std::max(schedule_.scratch, scratch_ + of_group.scratch);
     for (std::size_t i = 0; i < of_group.steps.size(); ++i) {
       Step step = of_group.steps[i];
       for (Transfer& transfer : step.transfers) {
-        transfer.peer = members.ranks[static_cast<std::size_t>(transfer.peer)];
+        transfer.peer = group.rank(transfer.peer);
         transfer.send = moved(transfer.send, room);
         transfer.receive = moved(transfer.receive, room);
       }
@@ -115,7 +107,9 @@ class Steps {
       }
       if (step.together) {
         step.together->data = moved(step.together->data, room);
-        if (members.size() < ranks_) step.together->members = members.ranks;
+        for (int member = 0; group.size() < ranks_ && member < group.size(); ++member) {
+          step.together->members.push_back(group.rank(member));
+        }
       }
       if (i == 0) {  // what an earlier one has left there is no result of this one
         for (const Mark& mark : of_group.after) step.fresh.push_back({moved(mark.slice, room), 0});
@@ -324,10 +318,10 @@ class Training {
   const Algorithm& algorithm_;
   const Shape& shape_;
   const TrainingParts& parts_;
-  Members tensor_;
-  Members expert_;
-  Members data_;
-  Members pipeline_;
+  Group tensor_;
+  Group expert_;
+  Group data_;
+  Group pipeline_;
   std::uint64_t activations_;
   std::uint64_t gradients_ = 0;
   std::vector<Bucket> buckets_{};

@@ -68,27 +68,29 @@ std::vector<KernelLink> CudaRuntime::links_of(const DeviceProgram& program) {
 
 namespace {
 
-std::vector<KernelCount> counts_of(const DeviceProgram& program) {
+/// What `count` says of each link and channel, in the order of a kernel's arguments.
+template <class Count>
+std::vector<KernelCount> of_each_link(const DeviceProgram& program, Count count) {
   std::vector<KernelCount> counts;
   for (const DeviceLink& link : program.links) {
     for (std::size_t channel = 0; channel < static_cast<std::size_t>(program.program.channels); ++channel) {
-      counts.push_back(count_at(link.sent, link.received, channel));
+      counts.push_back(count(link, channel));
     }
   }
   return counts;
 }
 
+std::vector<KernelCount> counts_of(const DeviceProgram& program) {
+  return of_each_link(
+      program, [](const DeviceLink& link, std::size_t channel) { return count_at(link.sent, link.received, channel); });
+}
+
 /// What the `runs` before one have passed.
 std::vector<KernelCount> passed_by(const DeviceProgram& program, int runs) {
-  const auto times = static_cast<std::uint64_t>(runs);
-  std::vector<KernelCount> counts;
-  for (const DeviceLink& link : program.links) {
-    for (std::size_t channel = 0; channel < static_cast<std::size_t>(program.program.channels); ++channel) {
-      const KernelCount each = count_at(link.sent_each, link.received_each, channel);
-      counts.push_back({each.sent * times, each.received * times});
-    }
-  }
-  return counts;
+  return of_each_link(program, [times = static_cast<std::uint64_t>(runs)](const DeviceLink& link, std::size_t channel) {
+    const KernelCount each = count_at(link.sent_each, link.received_each, channel);
+    return KernelCount{each.sent * times, each.received * times};
+  });
 }
 
 /// Into the arguments, where there is room. False: they go into lists.

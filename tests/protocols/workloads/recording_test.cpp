@@ -37,6 +37,17 @@ std::vector<RankRecording> alike(int ranks, const RankRecording& recording) {
 std::string text_of(const std::vector<RankRecording>& ranks) { return goal_text(ranks, {}, {"made here"}); }
 Job job_of(const std::vector<RankRecording>& ranks) { return Job(read_trace(text_of(ranks), "job.goal")); }
 
+using Change = std::function<void(std::vector<RankRecording>&)>;
+/// The job of what has been changed, or why there is none.
+std::string said_of(std::vector<RankRecording> ranks, const Change& change) {
+  change(ranks);
+  try {
+    return text_of(ranks);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
 TEST(Recordings, WhatComesBehindAStandstillHasWaited) {
   // 50 of work, a sum, a gap of 10, and 40 of work.
   const auto ranks =
@@ -122,15 +133,7 @@ TEST(Recordings, BlocksAndMessagesGoWhereTheyWereSent) {
   const Job job = job_of(ranks);
   EXPECT_EQ(job.of(0).sent(), Bytes{30 + 9});
   EXPECT_EQ(job.of(1).sent(), Bytes{70});
-  const auto refused = [&](const std::function<void(std::vector<RankRecording>&)>& change) {
-    std::vector<RankRecording> changed = ranks;
-    change(changed);
-    try {
-      return text_of(changed);
-    } catch (const InputError& error) {
-      return std::string(error.what());
-    }
-  };
+  const auto refused = [&](const Change& change) { return said_of(ranks, change); };
   EXPECT_THAT(refused([](auto& all) { all[1].collectives[0].from[0] = 31; }),
               HasSubstr("rank0.json: error: an all-to-all sends 30 bytes to rank 1, which receives 31"));
   EXPECT_THAT(refused([](auto& all) { all[1].collectives.pop_back(); }),
@@ -141,15 +144,7 @@ TEST(Recordings, BlocksAndMessagesGoWhereTheyWereSent) {
 
 TEST(Recordings, RanksThatDisagreeAreNamed) {
   const auto ranks = alike(2, {.collectives = {collective("all-reduce", 2, 64, {0, 10})}});
-  const auto refused = [&](const std::function<void(std::vector<RankRecording>&)>& change) {
-    std::vector<RankRecording> changed = ranks;
-    change(changed);
-    try {
-      return text_of(changed);
-    } catch (const InputError& error) {
-      return std::string(error.what());
-    }
-  };
+  const auto refused = [&](const Change& change) { return said_of(ranks, change); };
   EXPECT_THAT(refused([](auto& all) { all[1].collectives[0].bytes = 72; }),
               HasSubstr("rank1.json: error: the 1. collective of its group is all-reduce of 72 bytes among ranks 0, 1, "
                         "and in rank0.json all-reduce of 64 bytes"));
