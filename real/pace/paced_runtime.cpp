@@ -93,7 +93,13 @@ void PacedRuntime::free(std::byte* memory) {
 void PacedRuntime::pin(std::byte* memory, Bytes size) {
   const Seconds start = clock_.now();
   inner_->pin(memory, size);
+  pinned_.pin(memory, size);
   if (known_.contains(memory)) pass_until(start + per_gib(costs().pin_base.value, costs().pin_per_gib.value, size));
+}
+
+void PacedRuntime::unpin(std::byte* memory) {
+  pinned_.unpin(memory);
+  inner_->unpin(memory);
 }
 
 void PacedRuntime::know_host_memory(std::byte* memory, Memory kind, Locality locality, const Uuid& device) {
@@ -221,6 +227,7 @@ Event PacedRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<
 Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
                                    Engine engine) {
   const Seconds start = clock_.now();
+  pinned_.require(flag);
   const PacedPath& way = paced_path(from, to, engine);
   const model::CopyEnding ending = role_.topology.put_ending(end_of(from, engine), end_of(to, engine), way.copy, size);
   const Seconds signal = ending.signal_with_end ? Seconds{} : needed(costs().signal, "signal");

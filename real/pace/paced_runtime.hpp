@@ -24,6 +24,7 @@
 
 #include "platforms/topology/topology.hpp"
 #include "real/device/device_runtime.hpp"
+#include "real/device/pinned_memory.hpp"
 #include "real/pace/pace_clock.hpp"
 
 namespace twinlink::real {
@@ -59,7 +60,7 @@ class PacedRuntime final : public DeviceRuntime {
   void free(std::byte* memory) override;
   /// At the host's own speed unless the rank knows the memory: what the job pins for itself is not on the platform.
   void pin(std::byte* memory, Bytes size) override;
-  void unpin(std::byte* memory) override { inner_->unpin(memory); }
+  void unpin(std::byte* memory) override;
   void know_host_memory(std::byte* memory, Memory kind, Locality locality, const Uuid& device) override;
   void forget_host_memory(std::byte* memory) override;
   void register_memory(std::byte* memory, Bytes size) override;
@@ -154,6 +155,7 @@ class PacedRuntime final : public DeviceRuntime {
   double speed_ = 1;  ///< of the CPU, for on_cpu()
   model::RuntimeCosts costs_;
   std::map<const std::byte*, model::End> known_;  ///< memory that copies may name, by its first address
+  PinnedMemory pinned_;                           ///< in which flags lie
   using EndKey = std::array<std::size_t, 6>;
   std::map<std::pair<EndKey, EndKey>, PacedPath> paced_paths_;  ///< those asked for so far: finding a route takes long
   std::array<Queue, kStreams> queues_{};

@@ -38,7 +38,7 @@ TEST_F(PacedCalls, TakeThePlatformsTime) {
   start = clock.now();
   runtime.close_memory(opened);
   expect_took(start, kClose);
-  std::byte* const memory = host_memory(Memory::pinned);
+  std::byte* const memory = host_memory(Memory::pageable);
   start = clock.now();
   runtime.pin(memory, kSize);
   expect_took(start, 1016.0_us);
@@ -48,7 +48,7 @@ TEST_F(PacedCalls, LetCopiesGoOn) {
   std::byte* const device = runtime.allocate(kSize);
   const Event event = runtime.copy(device, host_memory(Memory::pinned), kSize, Stream{0}, Engine::dma);
   const Bytes half{kSize.count() / 2};
-  runtime.pin(host_memory(Memory::pinned), half);
+  runtime.pin(host_memory(Memory::pageable), half);
   EXPECT_TRUE(runtime.ended(event)) << "page-locking takes longer than the copy";
 }
 
