@@ -12,6 +12,7 @@
 
 #include <array>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -137,6 +138,8 @@ class PacedRuntime final : public DeviceRuntime {
   static Seconds schedule(Queue& queue, const Copy& copy, Seconds posted);
   /// The caller has started to post `copy` at `start`. Fills in the times.
   Event start_copy(Copy copy, Stream stream, Seconds start);
+  /// The caller has started at `start`, and does `work` in its turn of the stream until the time of `size` is over.
+  void work_on_host(const PacedPath& way, Bytes size, Stream stream, Seconds start, const std::function<void()>& work);
   void note_moved(Queue& queue);
   /// Ends what has been moved and whose time is over.
   void advance(Queue& queue);
