@@ -152,8 +152,9 @@ void borrow_costs(Platform& platform, const Platform& base) {
   platform.runtime = borrowed(base.runtime);
   if (base.fallback) {
     platform.fallback = borrowed(*base.fallback);
-    const auto has_memory = [&](const HostMemory& memory) { return memory.name == platform.fallback->through; };
-    if (std::ranges::none_of(platform.node.memories, has_memory)) platform.fallback->through = "source";
+    std::string& through = platform.fallback->through;
+    const auto has_it = [&](const HostMemory& memory) { return memory.name == through; };
+    if (through != "target" && std::ranges::none_of(platform.node.memories, has_it)) through = "source";
   }
   if (!platform.fabric || !base.fabric || !base.network) return;
   platform.fabric = borrowed(*base.fabric);

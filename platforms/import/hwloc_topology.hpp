@@ -3,6 +3,7 @@
 
 #include <hwloc.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -39,14 +40,13 @@ class HwlocTopology {
 /// A set of CPUs or of NUMA domains; empty.
 class Bitmap {
  public:
-  Bitmap() : set_(hwloc_bitmap_alloc()) {}
-  ~Bitmap() { hwloc_bitmap_free(set_); }
-  Bitmap(const Bitmap&) = delete;
-  Bitmap& operator=(const Bitmap&) = delete;
-  [[nodiscard]] hwloc_bitmap_t get() const { return set_; }
+  [[nodiscard]] hwloc_bitmap_t get() const { return set_.get(); }
 
  private:
-  hwloc_bitmap_t set_;
+  struct Free {
+    void operator()(hwloc_bitmap_t set) const { hwloc_bitmap_free(set); }
+  };
+  std::unique_ptr<hwloc_bitmap_s, Free> set_{hwloc_bitmap_alloc()};
 };
 
 /// "0-7,16".

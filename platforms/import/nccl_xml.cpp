@@ -20,7 +20,7 @@ using Kind = PciFacts::Kind;
 /// "16.0 GT/s PCIe" and its lanes, as NCCL tells them.
 std::optional<Sourced<Rate>> told_rate(pugi::xml_node pci) {
   const std::string_view speed = pci.attribute("link_speed").value();
-  double gigatransfers = 0;
+  double gigatransfers{};
   const auto [end, error] = std::from_chars(speed.data(), speed.data() + speed.size(), gigatransfers);
   if (error != std::errc{}) return std::nullopt;
   return pcie_rate_of_transfers(gigatransfers, XmlText::integer(pci, "link_width").value_or(0), "as NCCL found it");

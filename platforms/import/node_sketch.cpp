@@ -337,11 +337,9 @@ class Builder {
   void add_pcie() {
     std::vector<PcieTree::Uplink> gpus;
     Rate fastest{};
-    int generation = 0;
     for (const GpuFacts& gpu : facts_.gpus) {
       gpus.push_back(tree_.up(pci_of(gpu), gpu.pcie));
       if (gpus.back().rate) fastest = std::max(fastest, gpus.back().rate->value);
-      generation = std::max(generation, pcie_generation(capability_of(gpu)));
     }
     std::map<std::string, Sourced<Rate>> widest_below;
     const auto add = [&](const std::string& name, const PcieTree::Uplink& way, const Sourced<Rate>& rate) {
@@ -361,6 +359,8 @@ class Builder {
       }
       add(gpu_name(i), gpus[i], rate.value_or(assumed_pcie(pcie_generation(capability_of(gpu)))));
     }
+    // Adapters are as new as the newest GPU.
+    const int generation = pcie_generation(capability_of(std::ranges::max(facts_.gpus, {}, &capability_of)));
     for (std::size_t i = 0; i < nics_.size(); ++i) {
       const PcieTree::Uplink way = tree_.up(nics_[i]);
       add(node().nics[i].name, way, way.rate.value_or(assumed_pcie(generation)));

@@ -47,11 +47,13 @@ const std::set<std::string_view>& optional_numbers() {
     };
     const auto add_all = [&]<class Part>(const Part& part) { each_field(part, add); };
     add_all(HostMemory{});
+    add_all(Hub{});
     add_all(Link{});
     add_all(Nic{});
     add_all(Fabric{});
     add_all(Rdma{});
     add_all(GpuType{});
+    add_all(BlockCosts{});
     add_all(Fallback{});
     add_all(Cost{});
     add_all(NetworkCosts{});

@@ -170,7 +170,7 @@ class Picture {
     for (const Link& other : node.links) {
       const bool along = other.from == from && other.to == to;
       if (!along && !(other.from == to && other.to == from)) continue;
-      const Rate width = along ? other.forward.value : other.backward.value;
+      const Rate width = link_width(other, along);
       if (best == nullptr || width > most) {
         best = &other;
         most = width;

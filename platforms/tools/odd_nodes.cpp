@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <limits>
 #include <span>
 #include <utility>
 
@@ -69,7 +68,7 @@ void OddNodes::tell_apart(const std::vector<std::string>& faults) {
     const auto some = parse_part_of_node(name);
     if (!some || std::ranges::find(known, name) != known.end()) continue;
     firsts_.insert(some->node);
-    if (some->last < std::numeric_limits<int>::max()) firsts_.insert(some->last + 1);
+    firsts_.insert(std::int64_t{some->last} + 1);
   }
 }
 
@@ -173,8 +172,8 @@ std::map<int, int> OddNodes::alike_among(int first, int last) const {
   std::map<int, int> all;
   int begin = first;
   for (auto next = firsts_.upper_bound(first); next != firsts_.end() && *next <= last; ++next) {
-    all[begin] = *next - 1;
-    begin = *next;
+    all[begin] = static_cast<int>(*next) - 1;
+    begin = static_cast<int>(*next);
   }
   all[begin] = last;
   return all;

@@ -1,6 +1,7 @@
 // Faults of one node among nodes that are alike: by which names its parts are told from those of the others.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -54,8 +55,8 @@ class OddNodes {
   [[nodiscard]] YamlValue nodes_with(const YamlValue& document, int node) const;
 
   const Platform& platform_;
-  std::set<int> firsts_;      ///< with these others begin that are alike
-  std::map<int, int> nodes_;  ///< the first of some that are alike, and the last
+  std::set<std::int64_t> firsts_;  ///< with these others begin that are alike
+  std::map<int, int> nodes_;       ///< the first of some that are alike, and the last
 };
 
 }  // namespace twinlink::model

@@ -21,6 +21,12 @@ using Kind = Location::Kind;
 
 bool join_the_same(const Link& a, const Link& b) { return std::minmax(a.from, a.to) == std::minmax(b.from, b.to); }
 
+/// Is each direction of one as wide as that of the other?
+bool are_alike(const Link& a, const Link& b) {
+  const bool turned = a.from != b.from;
+  return link_width(a, true) == link_width(b, !turned) && link_width(a, false) == link_width(b, turned);
+}
+
 /// Equally good ways that divide at one part.
 struct Fork {
   std::size_t ways = 0;
@@ -136,7 +142,7 @@ class WiringCheck {
         const Link& busy = node_.links[other];
         if (!used_[other] || !join_the_same(idle, busy)) continue;
         beside_.insert(i);
-        parallel_[{busy.name, link_width(idle, true) == link_width(busy, idle.from == busy.from)}].push_back(idle.name);
+        parallel_[{busy.name, are_alike(idle, busy)}].push_back(idle.name);
         break;
       }
     }

@@ -206,8 +206,8 @@ std::vector<Adapters> Topology::adapters(std::size_t from_gpu, std::size_t to_gp
   const Gpu& from = graph_.gpus[from_gpu];
   const Gpu& to = graph_.gpus[to_gpu];
   std::vector<Adapters> all{{from.nic, to.nic}};
-  if (!platform_.network || !platform_.network->is_striped(size)) return all;
-  for (std::size_t i = 0; i < std::min(from.more_nics.size(), to.more_nics.size()); ++i) {
+  const bool striped = platform_.network && platform_.network->is_striped(size);
+  for (std::size_t i = 0; striped && i < std::min(from.more_nics.size(), to.more_nics.size()); ++i) {
     all.push_back({from.more_nics[i], to.more_nics[i]});
   }
   if (platform_.fabric && platform_.fabric->shape == FabricShape::rail_only) {

@@ -80,7 +80,7 @@ TEST_P(Elasticity, TimesFollowWhatIsOnTheWayAndNothingElse) {
     const bool is_rate = influence.path.ends_with("rate") || influence.path.ends_with("bandwidth") ||
                          influence.path.ends_with("forward") || influence.path.ends_with("backward") ||
                          influence.path.ends_with("link") || influence.path.ends_with("dma_read") ||
-                         influence.path.ends_with("dma_write");
+                         influence.path.ends_with("dma_write") || influence.path.ends_with("speed");
     const bool is_size = influence.path.ends_with("eager_limit") || influence.path.ends_with("cache") ||
                          influence.path.ends_with("striped_from");
     if (is_rate) {

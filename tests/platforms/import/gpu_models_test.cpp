@@ -29,7 +29,17 @@ TEST(PcieRate, IsUnknownWhereTheDriverIsSilent) {
   EXPECT_FALSE(pcie_rate(0, 16, ""));
   EXPECT_FALSE(pcie_rate(5, 0, ""));
   EXPECT_FALSE(pcie_rate(7, 16, ""));
-  EXPECT_FALSE(pcie_rate(5, 255, ""));
+  EXPECT_FALSE(pcie_rate(5, 33, ""));
+  EXPECT_NEAR(GBps(pcie_rate(1, 32, "")), 8, 1e-9);
+  EXPECT_NEAR(GBps(pcie_rate(1, 1, "")), 0.25, 1e-9);
+  for (const double transfers : {15.85, 16.15}) EXPECT_TRUE(pcie_rate_of_transfers(transfers, 16, "")) << transfers;
+  for (const double transfers : {15.8, 16.2}) EXPECT_FALSE(pcie_rate_of_transfers(transfers, 16, "")) << transfers;
+}
+
+TEST(PcieRate, FollowsFromTheGeneration) {
+  const auto of = [](int major) { return pcie_generation({major, 0}); };
+  EXPECT_EQ(of(6) * 1000 + of(7) * 100 + of(8) * 10 + of(9), 3345);
+  EXPECT_EQ(of(10), 5);
 }
 
 TEST(PcieRate, OfAStatusNamesWhatItMayBe) {
@@ -50,6 +60,23 @@ TEST(NvlinkRate, FollowsFromTheSpeedThatTheDriverReports) {
   EXPECT_THAT(nvlink_rate_of_speed(25781, {7, 0}).source.text, HasSubstr("NVLink 2, 25"));
   EXPECT_NEAR(GBps(nvlink_rate_of_speed(53125, {10, 0})), 50, 1e-9);
   EXPECT_NEAR(GBps(nvlink_rate_of_speed(20000, {6, 0})), 20, 1e-9);
+}
+
+TEST(NvlinkRate, GenerationsAreToldApartByTheSpeed) {
+  const auto of = [](unsigned reported, int major) {
+    const std::string text = nvlink_rate_of_speed(reported, {major, 0}).source.text;
+    return text.substr(9, text.find(" a link") - 9);
+  };
+  EXPECT_EQ(of(21'999, 7), "NVLink 1, 20 GB/s");
+  for (const unsigned speed : {22'000U, 25'999U}) {
+    EXPECT_EQ(of(speed, 7), "NVLink 2, 25 GB/s");
+    EXPECT_EQ(of(speed, 8), "NVLink 3, 25 GB/s");
+  }
+  for (const unsigned speed : {26'000U, 39'999U}) EXPECT_EQ(of(speed, 9), "NVLink 4, 25 GB/s");
+  EXPECT_EQ(of(40'000, 10), "NVLink 5, 50 GB/s");
+  const auto xgmi = [](int major, int minor) { return GBps(link_rate(GpuLinks::Kind::xgmi, {major, minor})); };
+  EXPECT_NEAR(xgmi(9, 3) * 1000 + xgmi(9, 4), 50'064, 1e-6);
+  EXPECT_NEAR(xgmi(9, 5) * 1000 + xgmi(8, 4), 64'050, 1e-6);
 }
 
 TEST(NvlinkRate, OrFromTheGenerationOfTheGpu) {

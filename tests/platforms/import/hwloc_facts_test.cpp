@@ -8,6 +8,7 @@
 
 #include "platforms/import/gpu_models.hpp"
 #include "platforms/import/pcie_tree.hpp"
+#include "platforms/import/xml_depth.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::model {
@@ -89,6 +90,11 @@ TEST(NodeTopology, DevicesAtTheMachineItselfAreAtItsOnlySocket) {
   EXPECT_EQ(gpu.socket, 0);
   EXPECT_TRUE(gpu.place_known);
   EXPECT_FALSE(gpu.link);
+  const NodeDescription between = node_of("place_unknown");
+  const PciFacts& unknown = between.pci[index_of(between, "0000:00:05.0")];
+  EXPECT_FALSE(unknown.place_known) << "of two sockets";
+  EXPECT_EQ(unknown.socket, 0);
+  EXPECT_EQ(unknown.numa, 0);
 }
 
 TEST(NodeTopology, AFileThatIsNoTopologyIsRefusedByName) {
@@ -109,6 +115,23 @@ TEST(NodeTopology, AFileThatHwlocDoesNotSurviveIsRefused) {
   ASSERT_NE(text.find(set), std::string::npos);
   text.replace(text.find(set), set.size(), " local_memory");
   EXPECT_THAT(refusal(text), StartsWith("input: error: this is no topology"));
+}
+
+TEST(XmlDepth, CountsElementsThatAreOpen) {
+  const auto refusal = [](const std::string& text) -> std::string {
+    try {
+      require_shallow_xml(text, "file");
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  std::string deep = "<?xml?>\n<!DOCTYPE x>\n";
+  for (int i = 0; i < 128; ++i) deep += "<a b='>' c=\"'/>\">";
+  EXPECT_EQ(refusal(deep + "<a/></a><a>"), "");
+  EXPECT_EQ(refusal(deep + "\n\n<a>"), "file:5: error: elements are nested deeper than 128, which no machine needs");
+  EXPECT_EQ(refusal(deep + "<!-- <a -->"), "");
+  EXPECT_NE(refusal(deep + "<a/><a b='/'>"), "") << "quotes end no element";
 }
 
 /// hwloc's own reader goes into it by calls.
@@ -153,6 +176,24 @@ TEST(PcieTree, AChainIsAsWideAsItsNarrowestLink) {
   EXPECT_NEAR(GBps(tree.up(2)), 15.75, 0.01);
   pci[1].link = rate(0.25);
   EXPECT_NEAR(GBps(tree.up(2)), 15.75, 0.01) << "one lane of the first generation is a virtual bridge's";
+}
+
+/// The port above an idle GPU runs as slowly as it, and one farther up does not.
+TEST(PcieTree, WhatTheDriverKnowsStandsForThePortAboveToo) {
+  std::vector<PciFacts> pci(4);
+  pci[0] = {.kind = PciFacts::Kind::bridge, .parent = std::nullopt, .socket = 1, .link = rate(16)};
+  pci[1] = {.kind = PciFacts::Kind::bridge, .parent = 0, .link = rate(8)};
+  pci[2] = {.kind = PciFacts::Kind::bridge, .parent = 1, .link = rate(4)};
+  pci[3] = {.kind = PciFacts::Kind::gpu, .parent = 2, .socket = 1, .link = rate(4), .link_may_idle = true};
+  EXPECT_EQ(GBps(PcieTree(pci).up(3, rate(63))), 8) << "not 4, and not 63";
+  EXPECT_EQ(GBps(PcieTree(pci).up(3)), 4);
+  EXPECT_EQ(PcieTree(pci).up(3).to, "root1");
+  pci[3].link_may_idle = false;
+  EXPECT_EQ(GBps(PcieTree(pci).up(3, rate(63))), 4);
+  pci[1].link = rate(0.999);
+  EXPECT_EQ(GBps(PcieTree(pci).up(3)), 4) << "a virtual bridge's";
+  pci[1].link = rate(1);
+  EXPECT_EQ(GBps(PcieTree(pci).up(3)), 1);
 }
 
 TEST(PcieTree, AnIdleGpusLinkIsAsWideAsItsDriverKnows) {

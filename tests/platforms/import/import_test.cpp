@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,6 +17,7 @@
 #include "platforms/reader/platform_writer.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/core/errors.hpp"
+#include "tests/platforms/import/summary.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -63,21 +66,50 @@ double gigabytes(const Sourced<Rate>& rate) { return rate.value.bytes_per_second
 
 // ---- nvidia-smi topo -m ---------------------------------------------------------------------------------------------
 
+void expect_sketch(const std::string& file, const std::string& notes, const std::string& summary) {
+  const SketchedPlatform made = import_topology(content(file), "input", "test");
+  EXPECT_EQ(fmt::format("{}", fmt::join(made.notes, "; ")), notes);
+  EXPECT_EQ(testing::summary(made), summary);
+}
+
 TEST(ImportMatrix, FindsTheWiringOfAMesh) {
-  const Platform platform = imported(content("tests/data/topo_mesh.txt"));
-  EXPECT_THAT(platform.node.gpus, SizeIs(4));
-  EXPECT_THAT(platform.node.memories, SizeIs(2));
-  ASSERT_THAT(platform.node.nics, SizeIs(3));
-  EXPECT_EQ(platform.node.nics[0].name, "mlx5_0") << "by the legend";
-  EXPECT_EQ(platform.node.gpus[1].memory_near, "numa0");
-  EXPECT_EQ(platform.node.gpus[2].memory_near, "numa1");
-  EXPECT_EQ(platform.node.gpus[0].nic, "mlx5_0");
-  EXPECT_EQ(platform.node.gpus[3].nic, "mlx5_1");
-  EXPECT_EQ(peer_way(platform, 0, 3), "gpu0 -> gpu3");
-  EXPECT_EQ(link_of(platform, "gpu0-gpu3-nvlink").count, 6);
-  EXPECT_DOUBLE_EQ(gigabytes(link_of(platform, "gpu0-gpu3-nvlink").forward), 150);
-  EXPECT_EQ(link_of(platform, "gpu0-pcie").to, link_of(platform, "mlx5_0-pcie").to) << "PIX: one switch";
-  EXPECT_EQ(link_of(platform, "mlx5_bond_0-pcie").to, "root1") << "NODE: no switch";
+  expect_sketch(
+      "tests/data/topo_mesh.txt",
+      "nvidia-smi topo -m does not tell which GPU this is, or how much memory it has; the heading says what is assumed",
+      "4 x unknown GPU; 2 NUMA domains; 3 adapters; as nvidia-smi topo -m tells\n"
+      "unknown_GPU: unknown GPU 9.0, 80 GiB assumed\n"
+      "numa0: adapters, peers 2 GB/s assumed\n"
+      "numa1: adapters, peers 2 GB/s assumed\n"
+      "root0: all, peers 11 GB/s assumed\n"
+      "root1: all, peers 11 GB/s assumed\n"
+      "switch0: all\n"
+      "switch1: all\n"
+      "mlx5_0\n"
+      "mlx5_1\n"
+      "mlx5_bond_0\n"
+      "gpu0: unknown_GPU at numa0, mlx5_0\n"
+      "gpu1: unknown_GPU at numa0, mlx5_0\n"
+      "gpu2: unknown_GPU at numa1, mlx5_1\n"
+      "gpu3: unknown_GPU at numa1, mlx5_1\n"
+      "gpu0-gpu1-nvlink: gpu0 - gpu1, 6 x 25 GB/s assumed\n"
+      "gpu0-gpu2-nvlink: gpu0 - gpu2, 6 x 25 GB/s assumed\n"
+      "gpu0-gpu3-nvlink: gpu0 - gpu3, 6 x 25 GB/s assumed\n"
+      "gpu1-gpu2-nvlink: gpu1 - gpu2, 6 x 25 GB/s assumed\n"
+      "gpu1-gpu3-nvlink: gpu1 - gpu3, 6 x 25 GB/s assumed\n"
+      "gpu2-gpu3-nvlink: gpu2 - gpu3, 6 x 25 GB/s assumed\n"
+      "gpu0-pcie: gpu0 - switch0, 63.015 GB/s assumed, 150 ns\n"
+      "gpu1-pcie: gpu1 - switch0, 63.015 GB/s assumed, 150 ns\n"
+      "gpu2-pcie: gpu2 - switch1, 63.015 GB/s assumed, 150 ns\n"
+      "gpu3-pcie: gpu3 - switch1, 63.015 GB/s assumed, 150 ns\n"
+      "mlx5_0-pcie: mlx5_0 - switch0, 63.015 GB/s assumed, 150 ns\n"
+      "mlx5_1-pcie: mlx5_1 - switch1, 63.015 GB/s assumed, 150 ns\n"
+      "mlx5_bond_0-pcie: mlx5_bond_0 - root1, 63.015 GB/s assumed, 150 ns\n"
+      "switch1-pcie: switch1 - root1, 63.015 GB/s assumed, 150 ns\n"
+      "switch0-pcie: switch0 - root0, 63.015 GB/s assumed, 150 ns\n"
+      "root0-numa0: root0 - numa0, 200 GB/s assumed\n"
+      "root1-numa1: root1 - numa1, 200 GB/s assumed\n"
+      "numa0-numa1: numa0 - numa1, 40 GB/s assumed, 60.0 ns\n"
+      "fabric: 25 GB/s assumed, RDMA\n");
 }
 
 TEST(ImportMatrix, EveryNumberIsAssumedAndTheHeadingSaysWhat) {
@@ -317,22 +349,31 @@ TEST(ImportMatrix, EveryWayIsWhatTheMatrixSaysOfIt) {
 // ---- NCCL -----------------------------------------------------------------------------------------------------------
 
 TEST(ImportNccl, FindsTheWiringAndTheRates) {
-  const Platform platform = imported(content("tests/data/nccl_switch.xml"));
-  ASSERT_THAT(platform.node.gpus, SizeIs(3));
-  EXPECT_EQ(platform.gpu_types[0].model, "NVIDIA H100 80GB HBM3");
-  EXPECT_EQ(platform.gpu_types[0].capability_major, 9);
-  EXPECT_EQ(platform.node.gpus[0].memory_near, "numa0");
-  EXPECT_EQ(platform.node.gpus[2].memory_near, "numa1");
-  EXPECT_EQ(peer_way(platform, 0, 2), "gpu0 -> nvswitch -> gpu2");
-  EXPECT_EQ(link_of(platform, "gpu1-nvlink").count, 9) << "five to one NVSwitch and four to another";
-  EXPECT_NEAR(gigabytes(link_of(platform, "gpu0-pcie").forward), 63.0, 0.1);
-  EXPECT_EQ(link_of(platform, "gpu0-pcie").forward.source.quality, Quality::derived);
-  EXPECT_NEAR(gigabytes(link_of(platform, "switch0-pcie").forward), 63.0, 0.1) << "2.5 GT/s x1 is a virtual bridge's";
-  EXPECT_EQ(link_of(platform, "switch0-pcie").forward.source.quality, Quality::assumed);
-  EXPECT_EQ(link_of(platform, "gpu0-pcie").to, link_of(platform, "mlx5_0-pcie").to);
-  EXPECT_DOUBLE_EQ(gigabytes(platform.fabric.value().link), 50) << "400 Gbit/s";
-  EXPECT_TRUE(platform.fabric->rdma.has_value()) << "gdr";
-  EXPECT_THAT(platform.node.nics, SizeIs(1)) << "eth0 is on no bus";
+  expect_sketch("tests/data/nccl_switch.xml", "",
+                "3 x NVIDIA H100 80GB HBM3; 2 NUMA domains; 1 adapter; as NCCL's topology XML tells\n"
+                "NVIDIA_H100_80GB_HBM3: NVIDIA H100 80GB HBM3 9.0, 80 GB datasheet\n"
+                "numa0: adapters, peers 2 GB/s assumed\n"
+                "numa1: adapters, peers 2 GB/s assumed\n"
+                "root0: all, peers 11 GB/s assumed\n"
+                "root1: all, peers 11 GB/s assumed\n"
+                "switch0: all\n"
+                "nvswitch: all\n"
+                "mlx5_0\n"
+                "gpu0: NVIDIA_H100_80GB_HBM3 at numa0, mlx5_0\n"
+                "gpu1: NVIDIA_H100_80GB_HBM3 at numa0, mlx5_0\n"
+                "gpu2: NVIDIA_H100_80GB_HBM3 at numa1, mlx5_0\n"
+                "gpu0-nvlink: gpu0 - nvswitch, 9 x 25 GB/s derived\n"
+                "gpu1-nvlink: gpu1 - nvswitch, 9 x 25 GB/s derived\n"
+                "gpu2-nvlink: gpu2 - nvswitch, 9 x 25 GB/s derived\n"
+                "gpu0-pcie: gpu0 - switch0, 63.015 GB/s derived, 150 ns\n"
+                "gpu1-pcie: gpu1 - switch0, 63.015 GB/s derived, 150 ns\n"
+                "gpu2-pcie: gpu2 - root1, 63.015 GB/s derived, 150 ns\n"
+                "mlx5_0-pcie: mlx5_0 - switch0, 63.015 GB/s derived, 150 ns\n"
+                "switch0-pcie: switch0 - root0, 63.015 GB/s assumed, 150 ns\n"
+                "root0-numa0: root0 - numa0, 200 GB/s assumed\n"
+                "root1-numa1: root1 - numa1, 200 GB/s assumed\n"
+                "numa0-numa1: numa0 - numa1, 40 GB/s assumed, 60.0 ns\n"
+                "fabric: 50 GB/s derived, RDMA\n");
 }
 
 std::string system_of(const std::string& body) { return "<system version=\"1\">\n" + body + "</system>\n"; }
@@ -368,6 +409,34 @@ TEST(ImportNccl, NamesTheLineThatItDoesNotUnderstand) {
 
 std::string with(std::string text, const std::string& part, const std::string& other) {
   return text.replace(text.find(part), part.size(), other);
+}
+
+TEST(ImportNccl, LinksHaveCountsAndRatesAndDevicesOneGpu) {
+  const auto said = [](const std::string& part, const std::string& other) {
+    return refusal(system_of(with(kTwoGpus, part, other)));
+  };
+  const std::string link = "<nvlink target=\"0000:02:00.0\" count=\"2\" tclass=\"0x030200\"/>";
+  for (const std::string count : {"0", "-1", "1025", "x", ""}) {
+    EXPECT_EQ(said("count=\"2\"", "count=\"" + count + "\""), "input:4: error: <nvlink> needs a count") << count;
+  }
+  EXPECT_EQ(said("count=\"2\"", "count=\"1024\""), "");
+  EXPECT_EQ(said(link, "<c2c count=\"1\" bw=\"0\"/>"), "input:4: error: <c2c> needs a bw");
+  EXPECT_EQ(said(link, "<c2c count=\"1\" bw=\"1\"/>"), "");
+  EXPECT_EQ(said(link, "<strange/>"), "input:4: error: unknown element <strange>");
+  EXPECT_EQ(said("</gpu>", "</gpu>\n<gpu/>"), "input:5: error: a second GPU on one PCI device");
+  EXPECT_EQ(said("</cpu>", "<pci class=\"0x060400\"><pcilink/></pci><pci class=\"0x068000\"/></cpu>"), "")
+      << "passed over";
+  EXPECT_EQ(said("</cpu>", "<pci class=\"0x060400\">\n<strange/></pci></cpu>"),
+            "input:10: error: unknown element <strange>");
+}
+
+/// Those of POWER end at the processor, of which there is one class.
+TEST(ImportNccl, LinksToAProcessorReachItsMemory) {
+  const std::string target = "target=\"0000:02:00.0\" count=\"2\" tclass=\"0x030200\"";
+  const auto to = [&](const std::string& other) { return imported(system_of(with(kTwoGpus, target, other))); };
+  EXPECT_EQ(link_of(to("target=\"x\" count=\"3\" tclass=\"0x068001\""), "gpu0-numa0-nvlink").count, 3);
+  EXPECT_EQ(link_of(to("target=\"x\" count=\"3\" tclass=\"0x068000\""), "gpu0-nvlink").to, "nvswitch");
+  EXPECT_EQ(link_of(to("target=\"x\" count=\"3\""), "gpu0-nvlink").count, 3) << "no class is told";
 }
 
 TEST(ImportNccl, AGpuHasABusOfItsOwn) {
@@ -435,12 +504,24 @@ TEST(ImportNccl, BothEndsAllowAnAdapterToReachGpus) {
   }
 }
 
+TEST(ImportNccl, OneOfEachIsEnoughToReachGpus) {
+  const std::string port = "\" speed=\"200000\" gdr=\"";
+  std::string text = adapter("<net name=\"a\" port=\"1" + port + "1\"/><net name=\"b\" port=\"2" + port + "0\"/>");
+  text = with(text, " dev=\"0\"", " dev=\"0\" gdr=\"1\"");
+  EXPECT_TRUE(imported(with(text, " dev=\"1\"", " dev=\"1\" gdr=\"0\"")).fabric->rdma);
+  EXPECT_TRUE(imported(text).fabric->rdma);
+}
+
 TEST(ImportNccl, PortsOfAnAdapterAddUp) {
   const std::string first = "<net name=\"mlx5_0\" speed=\"200000\" port=\"1\" gdr=\"1\"/>";
   const std::string second = "<net name=\"mlx5_1\" speed=\"200000\" port=\"2\" gdr=\"1\"/>";
   EXPECT_DOUBLE_EQ(gigabytes(imported(adapter(first)).fabric.value().link), 25);
   EXPECT_DOUBLE_EQ(gigabytes(imported(adapter(first + second)).fabric.value().link), 50);
   EXPECT_DOUBLE_EQ(gigabytes(imported(adapter(first + first)).fabric.value().link), 25) << "one port, told twice";
+  EXPECT_EQ(imported(adapter(first + second)).node.nics[0].name, "mlx5_0") << "the first one's";
+  const Platform silent = imported(adapter("<net speed=\"0\" port=\"1\"/>"));
+  EXPECT_EQ(silent.node.nics[0].name, "nic0");
+  EXPECT_EQ(silent.fabric->link.source.quality, Quality::assumed);
 }
 
 /// As clouds publish them for NCCL_TOPO_FILE.
@@ -469,14 +550,31 @@ TEST(ImportNccl, ElementsThatAreNestedTooDeeplyAreRefused) {
 // ---- hwloc ----------------------------------------------------------------------------------------------------------
 
 TEST(ImportHwloc, FindsSwitchesAndDomains) {
-  const Platform platform = imported(content("tests/real/topologies/two_sockets.xml"));
-  EXPECT_THAT(platform.node.gpus, SizeIs(3));
-  EXPECT_THAT(platform.node.memories, SizeIs(2));
-  EXPECT_EQ(platform.gpu_types[0].model, "NVIDIA H100 80GB HBM3");
-  EXPECT_EQ(peer_way(platform, 0, 1), "gpu0 -> switch0 -> gpu1");
-  EXPECT_EQ(platform.node.gpus[2].memory_near, "numa1");
-  EXPECT_EQ(link_of(platform, "mlx5_0-pcie").to, "switch0");
-  EXPECT_NEAR(gigabytes(link_of(platform, "gpu0-pcie").forward), 31.507692, 1e-6) << "idle at 4: as its neighbour";
+  expect_sketch("tests/real/topologies/two_sockets.xml",
+                "hwloc does not tell of NVLinks, and this platform has none; nvidia-smi topo -m tells of them",
+                "2 x Made-up CPU 9000; 3 x NVIDIA H100 80GB HBM3; 2 NUMA domains; 2 adapters; as hwloc tells\n"
+                "NVIDIA_H100_80GB_HBM3: NVIDIA H100 80GB HBM3 9.0, 80 GiB measured\n"
+                "NVIDIA_H100_80GB_HBM3-1: NVIDIA H100 80GB HBM3 9.0, 80 GB datasheet\n"
+                "numa0: adapters, peers 2 GB/s assumed\n"
+                "numa1: adapters, peers 2 GB/s assumed\n"
+                "root0: all, peers 11 GB/s assumed\n"
+                "root1: all, peers 11 GB/s assumed\n"
+                "switch0: all\n"
+                "mlx5_0\n"
+                "eno1_7: 3.125 GB/s assumed\n"
+                "gpu0: NVIDIA_H100_80GB_HBM3 at numa0, mlx5_0\n"
+                "gpu1: NVIDIA_H100_80GB_HBM3-1 at numa0, mlx5_0\n"
+                "gpu2: NVIDIA_H100_80GB_HBM3-1 at numa1, mlx5_0\n"
+                "gpu0-pcie: gpu0 - switch0, 31.508 GB/s assumed, 150 ns\n"
+                "gpu1-pcie: gpu1 - switch0, 31.508 GB/s derived, 150 ns\n"
+                "gpu2-pcie: gpu2 - root1, 31.508 GB/s assumed, 150 ns\n"
+                "mlx5_0-pcie: mlx5_0 - switch0, 31.508 GB/s derived, 150 ns\n"
+                "eno1_7-pcie: eno1_7 - root1, 7.8769 GB/s derived, 150 ns\n"
+                "switch0-pcie: switch0 - root0, 31.508 GB/s derived, 150 ns\n"
+                "root0-numa0: root0 - numa0, 200 GB/s assumed\n"
+                "root1-numa1: root1 - numa1, 200 GB/s assumed\n"
+                "numa0-numa1: numa0 - numa1, 40 GB/s assumed, 60.0 ns\n"
+                "fabric: 25 GB/s assumed, RDMA\n");
 }
 
 TEST(ImportHwloc, ReadsTheMatrixOfNvlinks) {

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <fstream>
 #include <tuple>
+#include <utility>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +15,7 @@
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/reader/platform_writer.hpp"
 #include "platforms/topology/topology.hpp"
+#include "tests/platforms/import/summary.hpp"
 #include "tests/platforms/sample_platform.hpp"
 
 namespace twinlink::model {
@@ -117,40 +120,64 @@ std::string peers(const Platform& platform) {
   return pairs;
 }
 
-TEST(NodePlatform, IsAcceptedByTheReaderAndComplete) {
+TEST(NodePlatform, IsWhatTheFactsSay) {
   NodeDescription node = sample_node();
   add_switch(node);
   const SketchedPlatform made = sketch(node, "title");
+  EXPECT_EQ(testing::summary(made),
+            "2 x Test CPU; 3 x Test GPU; 2 NUMA domains; 2 adapters; as NVML tells\n"
+            "Test_GPU: Test GPU 9.0, 80 GiB measured\n"
+            "numa0: adapters, peers 2 GB/s assumed\n"
+            "numa1: adapters, peers 2 GB/s assumed\n"
+            "root0: all, peers 11 GB/s assumed\n"
+            "root1: all, peers 11 GB/s assumed\n"
+            "switch0: all\n"
+            "nvswitch: all\n"
+            "mlx5_0\n"
+            "eth_0_7: 3.125 GB/s assumed\n"
+            "gpu0: Test_GPU at numa0, mlx5_0\n"
+            "gpu1: Test_GPU at numa0, mlx5_0\n"
+            "gpu2: Test_GPU at numa1, mlx5_0\n"
+            "gpu0-nvlink: gpu0 - nvswitch, 18 x 25 GB/s derived\n"
+            "gpu1-nvlink: gpu1 - nvswitch, 18 x 25 GB/s derived\n"
+            "gpu2-nvlink: gpu2 - nvswitch, 18 x 25 GB/s derived\n"
+            "gpu0-pcie: gpu0 - switch0, 63.015 GB/s derived, 150 ns\n"
+            "gpu1-pcie: gpu1 - switch0, 63.015 GB/s derived, 150 ns\n"
+            "gpu2-pcie: gpu2 - root1, 63.015 GB/s derived, 150 ns\n"
+            "mlx5_0-pcie: mlx5_0 - switch0, 31.5 GB/s derived, 150 ns\n"
+            "eth_0_7-pcie: eth_0_7 - root1, 7.88 GB/s derived, 150 ns\n"
+            "switch0-pcie: switch0 - root0, 31.5 GB/s derived, 150 ns\n"
+            "root0-numa0: root0 - numa0, 200 GB/s assumed\n"
+            "root1-numa1: root1 - numa1, 200 GB/s assumed\n"
+            "numa0-numa1: numa0 - numa1, 40 GB/s assumed, 60.0 ns\n"
+            "fabric: 25 GB/s assumed, RDMA\n");
+  EXPECT_EQ(testing::heading(made),
+            "title\n\n"
+            "switch0: PCIe bridge 0000:10:00.0\n"
+            "mlx5_0: adapter 0000:1c:00.0\n"
+            "eth_0_7: network card 0000:8d:00.0\n"
+            "gpu0: Test GPU, GPU-0000:1a:00.0, 0000:1a:00.0\n"
+            "gpu1: Test GPU, GPU-0000:1b:00.0, 0000:1b:00.0\n"
+            "gpu2: Test GPU, GPU-0000:8c:00.0, 0000:8c:00.0\n"
+            "nvswitch: all NVSwitches as one hub, since a copy is spread over them\n"
+            "gpu0 reaches: gpu1 (18 NVLinks to NVSwitch), gpu2 (18 NVLinks to NVSwitch)\n"
+            "gpu1 reaches: gpu0 (18 NVLinks to NVSwitch), gpu2 (18 NVLinks to NVSwitch)\n"
+            "gpu2 reaches: gpu0 (18 NVLinks to NVSwitch), gpu1 (18 NVLinks to NVSwitch)\n"
+            "\n"
+            "* host memories forward what adapters read and write in GPUs, and nothing between GPUs\n"
+            "* what passes a root complex from GPU or adapter to GPU gets 11 GB/s, between sockets 2\n"
+            "* a root complex forwards peer traffic\n"
+            "* each crossing of PCIe takes 150 ns\n"
+            "* a root complex reaches the memory of its socket at 200 GB/s\n"
+            "* every socket has links of 40 GB/s to each other one\n"
+            "* adapters have 200 Gbit/s\n"
+            "* network cards have 25 Gbit/s\n"
+            "* the adapters read and write device memory\n"
+            "* the costs of copies, of the runtime and of messages\n");
+  EXPECT_THAT(made.notes, IsEmpty());
   const Platform platform = read_back(made);
   EXPECT_EQ(platform.name, "sample_host");
-  EXPECT_EQ(platform.description, "2 x Test CPU; 3 x Test GPU; 2 NUMA domains; 2 adapters; as NVML tells");
-  EXPECT_THAT(names(platform.node.hubs), ElementsAre("root0", "root1", "switch0", "nvswitch"));
-  EXPECT_THAT(names(platform.node.nics), ElementsAre("mlx5_0", "eth_0_7"));
-  EXPECT_THAT(made.notes, IsEmpty());
   EXPECT_EQ(platform.copies.size(), static_cast<std::size_t>(kCopyKinds));
-}
-
-TEST(NodePlatform, KeepsTheUuidsOfGpusInTheHeading) {
-  const SketchedPlatform made = sketch(sample_node(), "title");
-  const auto& gpus = made.platform.node.gpus;
-  ASSERT_THAT(gpus, SizeIs(3));
-  EXPECT_EQ(made.platform.type_of(0).memory.source.text, "as NVML tells");
-  EXPECT_EQ(gpus[2].memory_near, "numa1");
-  EXPECT_EQ(made.platform.type_of(0).capability_major, 9);
-  EXPECT_THAT(made.heading, Contains("gpu2: Test GPU, GPU-0000:8c:00.0, 0000:8c:00.0"));
-  EXPECT_THAT(made.heading, Contains("gpu0 reaches: gpu1 (PCIe), gpu2 (PCIe)"));
-}
-
-TEST(NodePlatform, RatesAreNominalAndSayHowTheyFollow) {
-  const Platform platform = sketch(sample_node(), "title").platform;
-  EXPECT_NEAR(GBps(platform, "gpu0-pcie"), 63.015, 1e-3);
-  EXPECT_EQ(link(platform, "gpu0-pcie")->to, "switch0");
-  EXPECT_EQ(link(platform, "gpu0-pcie")->forward.source.quality, Quality::derived);
-  EXPECT_THAT(link(platform, "gpu0-pcie")->forward.source.text, StartsWith("nominal: PCIe Gen5 x16"));
-  EXPECT_EQ(link(platform, "gpu2-pcie")->to, "root1");
-  EXPECT_NEAR(GBps(platform, "switch0-pcie"), 31.5, 1e-3);
-  EXPECT_EQ(link(platform, "switch0-pcie")->to, "root0");
-  EXPECT_EQ(link(platform, "numa0-numa1")->forward.source.quality, Quality::assumed);
 }
 
 TEST(NodePlatform, AdaptersAreTheNearestAndInfiniBandFirst) {
@@ -202,7 +229,11 @@ TEST(NodePlatform, DirectNvlinksJoinPairs) {
 TEST(NodePlatform, PeerAccessNeedNotBeTransitive) {
   NodeDescription node = sample_node();
   refuse(node, 1, 2, "not supported");  // 0 reaches both
-  EXPECT_EQ(peers(read_back(sketch(node, "title"))), "01 02");
+  const SketchedPlatform made = sketch(node, "title");
+  EXPECT_EQ(peers(read_back(made)), "01 02");
+  using Pair = std::pair<std::string, std::string>;
+  EXPECT_EQ(made.platform.node.peers, (std::vector<Pair>{{"gpu0", "gpu1"}, {"gpu0", "gpu2"}})) << "each once, in order";
+  EXPECT_THAT(made.heading, Contains("gpu1 reaches: gpu0 (PCIe); not gpu2 (not supported)"));
 }
 
 TEST(NodePlatform, EveryPairThatIsRefusedCounts) {
@@ -357,6 +388,15 @@ TEST(NodePlatform, CostsOfABaseAreAssumedAndNameIt) {
   EXPECT_EQ(platform.node.count, 1);
 }
 
+TEST(NodePlatform, TheBufferOfABasesFallbackLiesWhereThisNodeHasMemory) {
+  for (const auto& [there, here] :
+       {std::pair("source", "source"), {"target", "target"}, {"memory1", "source"}, {"numa1", "numa1"}}) {
+    Platform base = testing::sample_platform();
+    base.fallback->through = there;
+    EXPECT_EQ(sketch(sample_node(), "title", &base).platform.fallback->through, here);
+  }
+}
+
 /// Also of numbers that a platform need not have.
 TEST(NodePlatform, NoCostOfABaseIsAMeasurementOfThisNode) {
   const auto measured = [](auto value) { return Sourced{value, {Quality::measured, "elsewhere"}}; };
@@ -387,12 +427,57 @@ TEST(NodePlatform, GpusThatNcclRunsOnHaveBlocksOfThreads) {
   const Platform guessed = read_back(sketch(sample_node(), "title"));
   ASSERT_GE(guessed.gpu_types[0].capability_major, 7);
   EXPECT_THAT(guessed.gpu_types[0].blocks.value().simple.source.text, HasSubstr("a guess"));
+  for (const int major : {6, 7}) {
+    NodeDescription node = sample_node();
+    for (GpuFacts& facts : node.gpus) facts.capability = {major, 0};
+    EXPECT_EQ(sketch(node, "title").platform.gpu_types[0].blocks.has_value(), major == 7) << "NCCL's oldest";
+  }
 
   Platform base = testing::sample_platform();
   base.gpu_types[0].blocks = BlockCosts{.rate = {7.0_GBps, {Quality::measured, "elsewhere"}}};
   const BlockCosts blocks = read_back(sketch(sample_node(), "title", &base)).gpu_types[0].blocks.value();
   EXPECT_EQ(blocks.rate.value, 7.0_GBps);
   EXPECT_EQ(blocks.rate.source.text, "as on sample (measured: elsewhere)");
+}
+
+/// Overhead and latency in microseconds, and GB/s; 0: whatever the links let through.
+TEST(NodePlatform, CostsThatNobodyTellsAreThoseOfOneTable) {
+  const Platform platform = sketch(sample_node(), "title").platform;
+  std::string table;
+  for (const auto& [kind, cost] : platform.copies) {
+    table += fmt::format("{} {:g} {:g} {:g}\n", to_string(kind), cost.overhead.value.microseconds(),
+                         cost.latency.value.at(1_MiB).microseconds(),
+                         cost.rate ? cost.rate->value.bytes_per_second() / 1e9 : 0);
+    EXPECT_EQ(cost.overhead.source.quality, Quality::assumed);
+  }
+  EXPECT_EQ(table,
+            "pinned-to-device 1.6 3.5 0\n"
+            "device-to-pinned 1.5 4.3 0\n"
+            "pageable-to-device 1.6 6 10\n"
+            "device-to-pageable 1.5 9 10\n"
+            "device-to-device 1.7 3 500\n"
+            "peer 1.7 3.4 0\n"
+            "peer-read 1.7 3.4 0\n"
+            "host-to-host 0.1 0 0\n"
+            "kernel-push 3.5 4.2 0\n"
+            "kernel-pull 3.5 4.2 0\n"
+            "kernel-local 3.5 3 500\n"
+            "kernel-to-pinned 3.5 5 0\n"
+            "kernel-from-pinned 3.5 5 0\n"
+            "resident-push 0.1 4.4 45\n"
+            "cpu-to-device 0.1 0 10\n"
+            "cpu-from-device 0.1 0.5 0.6\n");
+  for (const HostMemory& memory : platform.node.memories) EXPECT_EQ(memory.copy_rate.value, 10.0_GBps);
+  EXPECT_EQ(platform.fallback->through, "source");
+  EXPECT_EQ(platform.intra_node.copied_by, CopiedBy::both);
+  EXPECT_FALSE(sketch({.origin = "nobody",
+                       .sockets = {{}},
+                       .memories = {{0, {0}}},
+                       .pci = {{.kind = Kind::gpu, .bus_id = "a"}},
+                       .gpus = {gpu("a")}},
+                      "title")
+                   .platform.network)
+      << "without adapters";
 }
 
 TEST(NodePlatform, CopiesThatABaseLacksAreGuessed) {

@@ -1,51 +1,74 @@
-// What software takes on processors of other speeds.
+// What software takes on processors of other speeds: which numbers of a platform it changes, and no others.
 #include "platforms/machine/cpu_speed.hpp"
 
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
-#include "tests/platforms/sample_platform.hpp"
+#include "platforms/machine/platform_numbers.hpp"
+#include "tests/platforms/whole_platform.hpp"
 
 namespace twinlink::model {
 namespace {
 
-using testing::sample_platform;
+using testing::whole_platform;
 
 constexpr double kHalf = 0.5;
 
-TEST(CpuSpeed, OneChangesNothing) {
-  const Platform platform = sample_platform();
-  EXPECT_EQ(on_cpu(platform.intra_node, 1).control, platform.intra_node.control);
-  EXPECT_EQ(on_cpu(platform.runtime, 1).ipc_open, platform.runtime.ipc_open);
-}
-
-/// The send is a part of a control message's time; the rest of that is not the CPU's.
-TEST(CpuSpeed, OfAHalfDoublesWhatTheCpuPaysOfMessages) {
-  const NetworkCosts before = sample_platform().intra_node;
-  const NetworkCosts after = on_cpu(before, kHalf);
-  EXPECT_EQ(after.posting(1_KiB), before.posting(1_KiB) * 2);
-  EXPECT_EQ(after.control.value, before.control.value + before.posting(Bytes{}));
-  EXPECT_EQ(after.sending_control(), before.sending_control() * 2);
-  EXPECT_EQ(after.latency.value.at(1_KiB), before.latency.value.at(1_KiB)) << "the adapter's and the wire's";
-  EXPECT_EQ(after.rate, before.rate);
-}
-
-TEST(CpuSpeed, DoublesDriverCallsAndLeavesTheGpusWork) {
-  const RuntimeCosts before = sample_platform().runtime;
-  const RuntimeCosts after = on_cpu(before, kHalf);
-  EXPECT_EQ(after.ipc_open.value, before.ipc_open.value * 2);
-  EXPECT_EQ(after.register_base.value().value, before.register_base.value().value * 2);
-  EXPECT_EQ(after.signal, before.signal);
-  EXPECT_EQ(after.engine_block, before.engine_block);
-}
-
-TEST(CpuSpeed, DoublesTheStartOfACopyAlone) {
-  const CopyCosts before = sample_platform().copies;
-  const CopyCosts after = on_cpu(before, kHalf);
-  for (const auto& [kind, cost] : after) {
-    EXPECT_EQ(cost.overhead.value, before.at(kind).overhead.value * 2) << to_string(kind);
-    EXPECT_EQ(cost.latency.value.at(Bytes{}), before.at(kind).latency.value.at(Bytes{})) << to_string(kind);
-    EXPECT_EQ(cost.rate, before.at(kind).rate) << to_string(kind);
+/// "completion, ipc_open=51": what has doubled, and what else has changed, in microseconds.
+std::string changed(const Platform& before, const Platform& after) {
+  const std::vector<NumberEntry> was = all_numbers(before);
+  const std::vector<NumberEntry> now = all_numbers(after);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < was.size(); ++i) {
+    if (now[i].value == was[i].value) continue;
+    const std::string name = was[i].path.substr(was[i].path.find('.') + 1);
+    names.push_back(now[i].value == 2 * was[i].value ? name : fmt::format("{}={:g}", name, now[i].value * 1e6));
   }
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
+TEST(CpuSpeed, OfAHalfDoublesTheCallsOfTheDriverAndLeavesTheGpusWork) {
+  Platform slow = whole_platform();
+  slow.runtime = on_cpu(slow.runtime, kHalf);
+  EXPECT_EQ(changed(whole_platform(), slow),
+            "runtime.allocate_device runtime.ipc_export runtime.ipc_open runtime.ipc_close runtime.pin_base "
+            "runtime.pin_per_gib runtime.register_base runtime.register_per_gib runtime.deregister runtime.completion "
+            "runtime.failed_poll runtime.program_launch runtime.graph_launch runtime.peer_check");
+}
+
+/// The send is a part of a control message's time, 21 of 30 us; the rest of that is not the CPU's.
+TEST(CpuSpeed, OfAHalfDoublesWhatTheCpuPaysOfMessages) {
+  Platform slow = whole_platform();
+  slow.intra_node = on_cpu(slow.intra_node, kHalf);
+  const std::string rest =
+      " intra_node.control_receive_overhead intra_node.gap intra_node.device_pointer intra_node.completion "
+      "intra_node.send_completion";
+  const std::string posting = "intra_node.send_overhead intra_node.receive_overhead intra_node.control=";
+  EXPECT_EQ(changed(whole_platform(), slow), posting + "51" + rest);
+  EXPECT_EQ(slow.intra_node.sending_control(), whole_platform().intra_node.sending_control() * 2);
+  Platform quick = whole_platform();
+  quick.intra_node.control.value = 5.0_us;
+  Platform after = quick;
+  after.intra_node = on_cpu(after.intra_node, kHalf);
+  EXPECT_EQ(after.intra_node.control.value, 10.0_us) << "all of it is the CPU's";
+}
+
+TEST(CpuSpeed, OfAHalfDoublesTheStartOfACopyAlone) {
+  Platform slow = whole_platform();
+  slow.copies = on_cpu(slow.copies, kHalf);
+  EXPECT_EQ(changed(whole_platform(), slow), "copies.peer.overhead copies.host-to-host.overhead");
+}
+
+TEST(CpuSpeed, OneChangesNothing) {
+  Platform same = whole_platform();
+  same.intra_node = on_cpu(same.intra_node, 1);
+  same.runtime = on_cpu(same.runtime, 1);
+  same.copies = on_cpu(same.copies, 1);
+  EXPECT_EQ(changed(whole_platform(), same), "");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -68,6 +69,27 @@ TEST(EagerLimits, TimesRiseOverTheSizeWhereverTheFilesDo) {
     steps += expect_rising(name + ", within nodes", platform.intra_node, own ? own->value : Rate{1e10});
   }
   EXPECT_GT(steps, 50'000U);
+}
+
+/// What asking takes comes on top up to the next point that was measured with it, and goes off down to the limit.
+TEST(EagerLimits, MoveWhatAskingTakes) {
+  NetworkCosts costs;
+  costs.latency.value = Piecewise({{1_KiB, 1.0_us}, {4_KiB, 2.5_us}, {8_KiB, 5.5_us}, {64_KiB, 2.0_us}});
+  const auto expect = [&](Bytes measured_with, Bytes limit, const std::vector<std::pair<Bytes, double>>& times) {
+    costs.latency_limit = Sourced<Bytes>{.value = measured_with};
+    costs.eager_limit.value = limit;
+    for (const auto& [size, time] : times) {
+      EXPECT_NEAR(costs.latency_asking(size, 2.0_us).microseconds(), time, 1e-9)
+          << measured_with.count() << " " << limit.count() << " " << size.count();
+    }
+  };
+  expect(4_KiB, 4_KiB, {{1_KiB, 1}, {4_KiB, 2.5}, {6_KiB, 4}, {8_KiB, 5.5}, {64_KiB, 2}});
+  expect(4_KiB, 64_KiB, {{1_KiB, 1}, {4_KiB, 2.5}, {5_KiB, 2.5}, {8_KiB, 3.5}, {64_KiB, 2}});
+  expect(4_KiB, 6_KiB, {{6_KiB, 2.5}, {6_KiB + 1_B, 4.000732421875}, {8_KiB, 5.5}});
+  expect(4_KiB, 1_KiB, {{1_KiB, 1}, {2_KiB, 3.5}, {4_KiB, 4.5}, {6_KiB, 5.5}, {8_KiB, 5.5}, {64_KiB, 2}});
+  expect(64_KiB, 1_KiB, {{2_KiB, 2}, {8_KiB, 5.5}, {64_KiB, 2}});
+  costs.latency_limit.reset();
+  EXPECT_EQ(costs.latency_asking(6_KiB, 2.0_us), costs.latency.value.at(6_KiB)) << "measured with the limit itself";
 }
 
 TEST(EagerLimits, TheFilesOwnLimitChangesNothing) {

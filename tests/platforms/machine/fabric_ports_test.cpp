@@ -1,7 +1,6 @@
 // Trees count ports: properties over shapes, radices, adapters of a node, levels and routings, by the bytes that each
 // link carries when all adapters send at once.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,12 +12,9 @@
 #include <vector>
 
 #include "platforms/machine/fabric.hpp"
-#include "protocols/core/errors.hpp"
 
 namespace twinlink::model {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr Rate kAdapter{25e9};
 
@@ -139,27 +135,6 @@ TEST(FabricPorts, TheSecondLevelHasARatioAndARateOfItsOwn) {
   EXPECT_DOUBLE_EQ(fabric.bisection(16, 4), 0.25);
 }
 
-/// Links between switches join them: a way goes on where it has come to, up to one switch and down again.
-TEST(FabricPorts, EveryWayGoesUpToASwitchAndDownFromIt) {
-  for (const Tree& tree : trees()) {
-    for (const FabricRouting routing : kFabricRoutings) {
-      const Fabric fabric = tree.fabric(routing);
-      for (int to = 1; to < tree.nodes(); ++to) {
-        const FabricWay way = fabric_way(fabric, {0, 0, tree.nics}, {to, tree.nics - 1, tree.nics});
-        const auto name = [&](std::size_t hop) { return fabric_link_name(way.hops.at(hop).link); };
-        const auto end = [](const std::string& text) { return text.substr(text.find_last_of(' ')); };
-        ASSERT_EQ(way.hops.size() + 1, static_cast<std::size_t>(way.switches));
-        if (way.hops.empty()) continue;
-        EXPECT_THAT(name(0), HasSubstr("leaf 0 up"));
-        EXPECT_THAT(name(way.hops.size() - 1), HasSubstr(" down"));
-        EXPECT_EQ(end(name(0)), end(name(way.hops.size() - 1))) << "the same second-level switch of either pod";
-        if (way.hops.size() < 4) continue;
-        EXPECT_EQ(end(name(1)), end(name(2))) << "one core";
-      }
-    }
-  }
-}
-
 /// In each dimension the shorter way round, link by link: each hop begins where the last one has ended.
 TEST(Torus, EveryHopBeginsWhereTheLastOneEnded) {
   for (const std::vector<int>& size : {std::vector{7}, {5, 4}, {4, 5}, {3, 1, 6}, {2, 2, 2, 2}}) {
@@ -191,36 +166,12 @@ TEST(Torus, EveryHopBeginsWhereTheLastOneEnded) {
   }
 }
 
-TEST(FabricPorts, EcmpDrawsLinksAnewWithAnotherSeed) {
-  Fabric fabric = Tree{FabricShape::fat_tree, {8, 8}, 1, {}}.fabric(FabricRouting::by_hash);
-  const double first = fullest(fabric, 64, 1, shift_of_nodes(8, 64));
-  EXPECT_GT(first, 1) << "a hash fills some links twice";
-  EXPECT_LE(first, 6) << "and of 8 messages up a leaf hardly all one link";
-  bool differs = false;
-  for (fabric.seed = 2; fabric.seed < 6; ++fabric.seed) {
-    differs = differs || fullest(fabric, 64, 1, shift_of_nodes(8, 64)) != first;
-  }
-  EXPECT_TRUE(differs);
-}
-
-TEST(FabricPorts, PortsThatDoNotFitAreNamed) {
-  Fabric fabric = Tree{FabricShape::fat_tree, {20, 28}, 8, {}}.fabric(FabricRouting::adaptive);
-  EXPECT_EQ(fabric.wrong_ports(8), "");
-  fabric.radix = 64;
-  EXPECT_EQ(fabric.wrong_ports(8), "a leaf has 160 ports down and 160 up, and a switch has 64 ('radix')");
-  fabric.shape = FabricShape::rails;
-  EXPECT_EQ(fabric.wrong_ports(8),
-            "a switch of the second level has 224 ports down and 0 up, and a switch has 64 ('radix')");
-  fabric.size = {20, 2, 9};
-  EXPECT_EQ(fabric.wrong_ports(8), "");
-  fabric.oversubscription = {{3, 1}};
-  EXPECT_EQ(fabric.wrong_ports(8), "a leaf has 20 ports down, which 3:1 does not divide");
-}
-
 TEST(FabricPorts, RatiosAreReadAsTheyAreSaid) {
   EXPECT_EQ(parse_oversubscription("2"), (Oversubscription{2, 1}));
   EXPECT_EQ(parse_oversubscription("22:18"), (Oversubscription{22, 18}));
-  for (const char* wrong : {"", "0", "1:0", ":", "2:", ":2", "-1", "2.5", "1:2:3", "2 : 1", "99999999"}) {
+  EXPECT_EQ(parse_oversubscription("1000000:1"), (Oversubscription{1'000'000, 1}));
+  EXPECT_EQ(parse_oversubscription("1:1000000"), (Oversubscription{1, 1'000'000}));
+  for (const char* wrong : {"", "0", "1:0", ":", "2:", ":2", "-1", "2.5", "1:2:3", "2 : 1", "1000001", "1:1000001"}) {
     EXPECT_EQ(parse_oversubscription(wrong), std::nullopt) << wrong;
   }
 }
@@ -295,15 +246,6 @@ TEST(FabricPorts, WaysGoRoundWhatIsGone) {
   }
 }
 
-TEST(FabricPorts, ASwitchOfTheSecondLevelTakesAllItsCablesAlong) {
-  Fabric fabric = Tree{FabricShape::rails, {4, 2, 2}, 4, {}}.fabric(FabricRouting::adaptive);
-  const std::vector<CableFault> cables = fabric.cables("pod-switch5", 0, 4);
-  EXPECT_EQ(cables.size(), 8U + 8U) << "eight leaves of its pod, and as many cores";
-  EXPECT_EQ(cables.front(), (CableFault{CableFault::Cable::leaf, 8, 1, 0})) << "the second switch of the second pod";
-  for (const CableFault& cable : cables) fabric.add_fault(cable);
-  EXPECT_NEAR(fullest(fabric, 16, 4, shift_of_nodes(8, 16)), 4.0 / 3, 1e-9);
-}
-
 /// Of n switches of the highest level n-1 are left, and so is (n-1)/n of what all adapters sent across.
 TEST(FabricPorts, ADeadSpineLeavesTheOthers) {
   int trees_tried = 0;
@@ -334,84 +276,6 @@ TEST(FabricPorts, ADeadSpineLeavesTheOthers) {
     }
   }
   EXPECT_GT(trees_tried, 60);
-}
-
-TEST(FabricPorts, ALeafHasThePortsOfItsNodes) {
-  const auto ports = [](const Fabric& fabric, const std::string& name, int nodes) {
-    std::vector<std::string> all;
-    const std::optional<std::vector<FabricPort>> found = fabric.ports_at(name, nodes, 4);
-    for (const FabricPort& port : found.value()) {
-      all.push_back(fmt::format("{}/{}", port.node, port.nic));
-    }
-    return all;
-  };
-  const Fabric rails = Tree{FabricShape::rails, {2, 2}, 4, {}}.fabric(FabricRouting::adaptive);
-  EXPECT_THAT(ports(rails, "leaf5", 4), ::testing::ElementsAre("2/1", "3/1"));
-  EXPECT_THAT(ports(rails, "leaf5", 3), ::testing::ElementsAre("2/1")) << "the last place is empty";
-  const Fabric tree = Tree{FabricShape::fat_tree, {2, 2}, 4, {}}.fabric(FabricRouting::adaptive);
-  EXPECT_EQ(ports(tree, "leaf1", 4).size(), 8U);
-  EXPECT_EQ(tree.ports_at("leaf1-up0", 4, 4), std::nullopt);
-  const Fabric only{.link = {.value = kAdapter}, .shape = FabricShape::rail_only};
-  EXPECT_THAT(ports(only, "leaf3", 2), ::testing::ElementsAre("0/3", "1/3"));
-  EXPECT_EQ(ports(Fabric{.link = {.value = kAdapter}}, "switch", 2).size(), 8U);
-}
-
-TEST(FabricPorts, ADragonflyGoesOverAThirdGroup) {
-  Fabric fabric{.link = {.value = kAdapter}, .shape = FabricShape::dragonfly};
-  fabric.size = {5, 4, 2, 4};
-  const FabricPort from{0, 0, 1};
-  const FabricPort to{39, 0, 1};
-  const auto names = [&] {
-    std::vector<std::string> all;
-    for (const FabricWay::Hop& hop : fabric_way(fabric, from, to).hops) all.push_back(fabric_link_name(hop.link));
-    return all;
-  };
-  EXPECT_THAT(names(), ::testing::Contains("group 0 to 4"));
-  for (const CableFault& cable : fabric.cables("group4-group0", 0, 1)) fabric.add_fault(cable);
-  EXPECT_THAT(names(), ::testing::Not(::testing::Contains("group 0 to 4")));
-  EXPECT_EQ(std::ranges::count_if(names(), [](const std::string& name) { return name.starts_with("group"); }), 2);
-  for (const FabricRouting routing : {FabricRouting::by_target, FabricRouting::adaptive}) {
-    fabric.routing = routing;
-    fabric.faults.clear();
-    for (int i = 0; i < 3; ++i) fabric.add_fault(fabric.cables("group0-group4-cable", 0, 1).front());
-    const std::vector<FabricWay::Hop> hops = fabric_way(fabric, from, to).hops;
-    const auto across = std::ranges::find(hops, "group 0 to 4", [](auto& hop) { return fabric_link_name(hop.link); });
-    ASSERT_NE(across, hops.end());
-    EXPECT_NEAR(across->rate.bytes_per_second(), kAdapter.bytes_per_second(), 1) << "one cable of four";
-    fabric.add_fault(fabric.cables("group0-group4-cable", 0, 1).front());
-    EXPECT_THAT(names(), ::testing::Not(::testing::Contains("group 0 to 4"))) << "the last one";
-  }
-  EXPECT_EQ(fabric_detours(fabric, from, to).size(), 3U);
-  fabric.size = {2, 4, 2, 4};
-  fabric.faults.clear();
-  for (const CableFault& cable : fabric.cables("group0-group1", 0, 1)) fabric.add_fault(cable);
-  EXPECT_EQ(fabric.cut_off(1), "groups 0 and 1");
-  for (const CableFault& cable : fabric.cables("router0-router1", 0, 1)) fabric.add_fault(cable);
-}
-
-TEST(FabricPorts, CablesThatAreNotThereAreRefused) {
-  const auto problem = [](const Fabric& fabric, const std::string& name) -> std::string {
-    try {
-      static_cast<void>(fabric.cables(name, 0, 1));
-    } catch (const UsageError& error) {
-      return error.what();
-    }
-    return "";
-  };
-  const Fabric tree = Tree{FabricShape::fat_tree, {4, 2}, 1, {}}.fabric(FabricRouting::adaptive);
-  EXPECT_EQ(problem(tree, "leaf2-up0"), "there is no leaf 2; there are 0 to 1");
-  EXPECT_EQ(problem(tree, "leaf1-up4"), "there is no link up of a leaf 4; there are 0 to 3");
-  for (const char* name : {"leaf", "leaf2", "core0", "leaf-up", "leaf1-up", "leaf1up2", "router0-router1", "",
-                           "leaf1-up99999999999", "-", "pod-switch0-up0"}) {
-    EXPECT_NE(problem(tree, name), "") << name;
-  }
-  Fabric dragonfly{.link = {.value = kAdapter}, .shape = FabricShape::dragonfly};
-  dragonfly.size = {3, 4, 2};
-  EXPECT_EQ(problem(dragonfly, "router0-router3"), "");
-  for (const char* name : {"router3-router4", "router1-router1", "group0-group3", "group0", "group0-group1-cable2"}) {
-    EXPECT_NE(problem(dragonfly, name), "") << name;
-  }
-  EXPECT_EQ(problem({.link = {.value = kAdapter}}, "leaf0-up0"), "a switch has no cables that messages could go round");
 }
 
 /// Counts of switches and cables that NVIDIA publishes for DGX SuperPOD of B200 (reference architecture, table of

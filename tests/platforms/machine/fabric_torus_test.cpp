@@ -9,7 +9,6 @@
 
 #include "platforms/machine/fabric.hpp"
 #include "platforms/machine/fabric_links.hpp"
-#include "protocols/core/errors.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -72,9 +71,6 @@ TEST(Torus, WhatIsCutOffIsNamed) {
   EXPECT_EQ(torus({6}, {"node1-node2", "node4-node5"}).cut_off(1), "nodes 0 and 2");
   EXPECT_EQ(torus({4, 4}, {"node1-node2", "node0-node3"}).cut_off(1), "") << "another row leads round";
   EXPECT_EQ(hops(torus({4, 4}, {"node1-node2", "node0-node3"}), 1, 2), 3U);
-  for (const char* name : {"node0-node2", "node0-node0", "node0-node4", "node0", "leaf0"}) {
-    EXPECT_THROW(torus({4}, {name}), UsageError) << name;
-  }
   EXPECT_DOUBLE_EQ(fabric_way(torus({2}), {.node = 0}, {.node = 1}).hops.front().rate.bytes_per_second(), 25e9);
 }
 

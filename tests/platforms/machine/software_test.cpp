@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "platforms/reader/platform_reader.hpp"
-#include "platforms/reader/platform_writer.hpp"
 #include "platforms/topology/topology.hpp"
 
 namespace twinlink::model {
@@ -94,15 +93,6 @@ TEST(SoftwareOfAPlatform, DecidesOnItsPathsWithTheReason) {
   EXPECT_TRUE(topology.path({0, 0, {}}, {0, 1, {}}).shared_buffers) << "no adapter within a node";
   EXPECT_THAT(topology.path({0, 1, {}}, {0, 2, {}}).peer_access.reason, HasSubstr("CUDA 3.2"));
   EXPECT_TRUE(Topology(kids({})).path({0, 1, {}}, {0, 2, {}}).peer_access);
-}
-
-TEST(SoftwareOfAPlatform, IsWrittenAndReadAgain) {
-  const Platform before = kids({"software.driver=285.05.33", "software.nic_interop=true"});
-  const Platform after = read_platform_text(platform_text(before, {}), "copy");
-  EXPECT_EQ(after.software.cuda, before.software.cuda);
-  EXPECT_EQ(after.software.driver, parse_version("285.5.33"));
-  EXPECT_EQ(after.software.mpi, "mvapich2 1.8");
-  EXPECT_TRUE(after.software.nic_interop);
 }
 
 TEST(SoftwareOfAPlatform, IsRefusedWhereItIsNoVersion) {

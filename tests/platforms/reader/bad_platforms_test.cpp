@@ -1,4 +1,5 @@
 // Every broken file in tests/bad_platforms/ gives exactly the messages beside it.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -74,6 +75,12 @@ TEST(BadPlatforms, IncludeMissingAndOutsizedFiles) {
   const fs::path large = fs::path(::testing::TempDir()) / "large_platform.yaml";
   std::ofstream(large) << std::string(std::size_t{1} << 20, '#') << "\n";
   EXPECT_EQ(findings(large), large.string() + ": error: the file is larger than 1 MiB, so it is no platform\n");
+  std::ofstream(large) << std::string(std::size_t{1} << 20, '#');
+  EXPECT_EQ(findings(large), large.string() + ": error: the file is empty\n") << "1 MiB is not too much";
+  for (const char c : {'\x01', '\x1f', '\x7f'}) {
+    std::ofstream(large) << "name: a" << c << "\n";
+    EXPECT_EQ(findings(large), large.string() + ": error: the file is a binary file, not YAML\n");
+  }
   fs::remove(large);
 }
 
@@ -87,6 +94,41 @@ TEST(BadPlatforms, CopiesOfAnchorsWithinAnchorsAreCounted) {
   EXPECT_THAT(findings(nested),
               ::testing::HasSubstr("more than 100000 values, its aliases, ranges and included files expanded"));
   fs::remove(nested);
+}
+
+/// Also where no copy is within another.
+TEST(BadPlatforms, CopiesOfOneAnchorAreCounted) {
+  const fs::path file = fs::path(::testing::TempDir()) / "many_aliases.yaml";
+  std::string text = "a: &a [x";
+  for (int i = 1; i < 1000; ++i) text += ", x";
+  text += "]\nb: [";
+  for (int i = 0; i < 120; ++i) text += "*a, ";
+  std::ofstream(file) << text << "]\n";
+  EXPECT_THAT(findings(file), ::testing::HasSubstr("more than 100000 values"));
+}
+
+TEST(BadPlatforms, TwoHundredFindingsAreSaidInTheirOrderAndTheRestCounted) {
+  const fs::path file = fs::path(::testing::TempDir()) / "many_errors.yaml";
+  const std::string good = "include: " + (folder() / "parts/good.yaml").string() + "\n";
+  const auto expected = [&](int errors) {
+    std::ofstream(file) << good << [&] {
+      std::string text;
+      for (int i = 0; i < errors; ++i) text += fmt::format("x{}: 1\n", i);
+      return text;
+    }();
+    std::string all;
+    for (int i = 0; i < std::min(errors, 200); ++i) {
+      all += fmt::format(
+          "{}:{}:1: error: unknown key 'x{}' in the platform; there is: schema, sources, name, description, "
+          "software, gpu_types, nodes, kinds, fabric, driver, mpi\n",
+          file.string(), i + 2, i);
+    }
+    return all;
+  };
+  const std::string all = expected(200);
+  EXPECT_EQ(findings(file), all);
+  EXPECT_EQ(expected(203), all);
+  EXPECT_EQ(findings(file), all + "and 3 more errors\n");
 }
 
 }  // namespace

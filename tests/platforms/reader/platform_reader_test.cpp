@@ -6,19 +6,25 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "platforms/machine/platform_numbers.hpp"
 #include "platforms/topology/topology.hpp"
 #include "tests/platforms/present.hpp"
+#include "tests/platforms/whole_platform.hpp"
 
 namespace twinlink::model {
 namespace {
 namespace fs = std::filesystem;
 
+using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::kWhole;
+using ::testing::Pointwise;
 using testing::present;
 
 const fs::path kGood = fs::path(TWINLINK_SOURCE_DIR) / "tests/bad_platforms/parts/good.yaml";
@@ -52,43 +58,135 @@ class IncludingPlatform : public ::testing::Test {
   fs::path folder_ = fs::path(::testing::TempDir()) / info().name();
 };
 
-TEST(PlatformReader, FillsTheWholePlatform) {
-  const Platform platform = read_good();
-  EXPECT_EQ(platform.name, "good");
-  EXPECT_EQ(platform.file, kGood.string());
-  EXPECT_EQ(platform.node.count, 2);
-  ASSERT_EQ(platform.node.memories.size(), 1U);
-  EXPECT_EQ(platform.node.memories[0].name, "numa0");
-  EXPECT_EQ(platform.node.memories[0].copy_rate.value, Rate{5e9});
-  EXPECT_THAT(platform.node.hubs, ElementsAre(Field(&Hub::name, "hub0")));
-  EXPECT_THAT(platform.node.nics, ElementsAre(Field(&Nic::name, "hca0")));
+std::vector<double> micros(const std::vector<std::optional<Sourced<Seconds>>>& times) {
+  std::vector<double> all;
+  for (const auto& time : times) all.push_back(present(time).value.microseconds());
+  return all;
+}
+std::vector<double> gigabytes(const std::vector<std::optional<Sourced<Rate>>>& rates) {
+  std::vector<double> all;
+  for (const auto& rate : rates) all.push_back(present(rate).value.bytes_per_second() / 1e9);
+  return all;
+}
 
-  ASSERT_EQ(platform.node.gpus.size(), 1U);
-  const Gpu& gpu = platform.node.gpus[0];
-  EXPECT_EQ(gpu.name, "gpu0");
-  EXPECT_EQ(gpu.type, "test-gpu");
-  const GpuType& type = platform.type_of(0);
-  EXPECT_EQ(type.model, "Test GPU");
-  EXPECT_EQ(type.memory.value, Bytes{6'000'000'000});
-  EXPECT_EQ(type.capability_major, 2);
-  EXPECT_EQ(type.capability_minor, 0);
-  EXPECT_TRUE(type.unified_addressing);
-  EXPECT_EQ(gpu.memory_near, "numa0");
-  EXPECT_EQ(gpu.nic, "hca0");
+TEST(PlatformReader, FillsPartsOfANode) {
+  const Platform platform = read_platform(kWhole);
+  EXPECT_EQ(platform.name, "whole");
+  EXPECT_EQ(platform.description, "every key that a platform may have");
+  EXPECT_EQ(platform.file, kWhole.string());
+  const Node& node = platform.node;
+  EXPECT_EQ(node.count, 2);
+  EXPECT_THAT(node.memories, ElementsAre(Field(&HostMemory::name, "numa0"), Field(&HostMemory::name, "numa1")));
+  const HostMemory& numa0 = node.memories[0];
+  EXPECT_THAT(gigabytes({numa0.copy_rate, numa0.bandwidth, numa0.passing.peer_read, numa0.passing.peer_write,
+                         numa0.passing.duplex, node.memories[1].copy_rate}),
+              ElementsAre(8, 40, 1, 2, 3, 9));
+  EXPECT_EQ(present(numa0.speed).value.of_one, 1.35);
+  EXPECT_EQ(present(numa0.cache).value, 100_MiB);
+  EXPECT_EQ(numa0.passing.forwards, Forwards::adapters);
+  EXPECT_EQ(node.memories[1].passing.forwards, Forwards::none);
+  const Hub& hub0 = node.hubs.at(0);
+  EXPECT_THAT(gigabytes({hub0.reduces, hub0.passing.peer_read, hub0.passing.peer_write, hub0.passing.duplex}),
+              ElementsAre(400, 4, 5, 6));
+  EXPECT_EQ(hub0.passing.forwards, Forwards::adapters);
+  EXPECT_EQ(node.hubs.at(1).passing.forwards, Forwards::all);
+  const Nic& hca0 = node.nics.at(0);
+  EXPECT_THAT(micros({numa0.passing.latency, hub0.passing.latency, hca0.latency, hca0.gap}),
+              Pointwise(DoubleNear(1e-9), std::vector<double>{0.05, 0.06, 0.07, 0.08}));
+  EXPECT_THAT(gigabytes({hca0.link}), ElementsAre(11));
+  const Gpu& gpu0 = node.gpus.at(0);
+  EXPECT_EQ(gpu0.type + " " + gpu0.memory_near + " " + gpu0.nic, "fast numa0 hca0");
+  EXPECT_THAT(gpu0.more_nics, ElementsAre("hca1"));
+  EXPECT_THAT(node.gpus.at(1).more_nics, IsEmpty());
+  const Link& bus0 = node.links.at(0);
+  EXPECT_EQ(bus0.name + " " + bus0.from + " " + bus0.to, "bus0 gpu0 hub0");
+  EXPECT_THAT(gigabytes({bus0.forward, bus0.backward, bus0.total, bus0.dma_read, bus0.dma_write, bus0.peer_read,
+                         bus0.peer_write, bus0.each_read, bus0.each_write}),
+              ElementsAre(8, 10, 12, 4, 5, 3, 3.5, 2.25, 2.75))
+      << "two in parallel, but for one transfer";
+  EXPECT_DOUBLE_EQ(present(bus0.latency).value.microseconds(), 0.15);
+  EXPECT_EQ(bus0.count, 2);
+  EXPECT_EQ(node.links.at(1).count, 1);
+  EXPECT_FALSE(node.links.at(1).total);
+  EXPECT_THAT(gigabytes({node.links.at(1).forward, node.links.at(1).backward}), ElementsAre(7, 7));
+  EXPECT_THAT(node.ways.at(0).via, ElementsAre("hub0", "numa0", "old-qpi"));
+  EXPECT_EQ(node.host_buffers, HostBuffers::interleaved);
+  EXPECT_THAT(present(node.peers), ElementsAre(std::pair<std::string, std::string>("gpu0", "gpu1")));
+  ASSERT_EQ(platform.kinds.size(), 1U);
+  EXPECT_EQ(platform.kinds[0].replaces, 1);
+  EXPECT_EQ(platform.kinds[0].node.links.at(1).name, "nic0");
+  EXPECT_EQ(platform.nodes(), 2) << "one in the place of another";
+}
 
-  ASSERT_EQ(platform.node.links.size(), 3U);
-  EXPECT_EQ(platform.node.links[0].name, "pcie0") << "links keep the order of the file";
-  EXPECT_EQ(platform.node.links[1].forward.value, Rate{4e9});
-  EXPECT_EQ(platform.node.links[1].backward.value, Rate{4e9});
-  EXPECT_FALSE(platform.node.links[1].total);
-
-  EXPECT_EQ(present(platform.fabric).link.value, Rate{3e9});
-  EXPECT_FALSE(present(platform.fabric).duplex);
-  EXPECT_DOUBLE_EQ(present(platform.network).posting(Bytes{}).microseconds(), 0.5);
-  EXPECT_DOUBLE_EQ(present(platform.network).latency.value.at(2_KiB).microseconds(), 1.5);
-  EXPECT_EQ(present(platform.network).eager_limit.value, 12_KiB);
-  EXPECT_DOUBLE_EQ(platform.intra_node.control.value.microseconds(), 2);
-  EXPECT_DOUBLE_EQ(platform.runtime.pin_per_gib.value.value(), 1);
+TEST(PlatformReader, FillsWhatGpusCopiesAndMessagesCost) {
+  const Platform platform = read_platform(kWhole);
+  const GpuType& fast = platform.type_of(0);
+  EXPECT_EQ(fast.model, "Fast GPU");
+  EXPECT_EQ(fast.memory.value, Bytes{16'000'000'000});
+  EXPECT_EQ(std::pair(fast.capability_major, fast.capability_minor), std::pair(8, 6));
+  EXPECT_FALSE(fast.unified_addressing);
+  EXPECT_TRUE(platform.type_of(1).unified_addressing);
+  const BlockCosts& blocks = present(fast.blocks);
+  EXPECT_THAT(gigabytes({blocks.rate, blocks.ll_rate, blocks.ll128_rate, present(fast.transforms).memory}),
+              ElementsAre(36.7, 20, 30, 1500));
+  EXPECT_THAT(micros({blocks.ll, blocks.ll128, blocks.simple, blocks.start, blocks.graph_start, blocks.next}),
+              Pointwise(DoubleNear(1e-9), std::vector<double>{0.6, 1.9, 3.4, 5, 4.5, 0.25}));
+  using enum gpu::LineFormat;
+  EXPECT_EQ(blocks.rate_of(ll), 20.0_GBps);
+  EXPECT_EQ(blocks.rate_of(ll128), 30.0_GBps);
+  EXPECT_EQ(blocks.rate_of(simple), Rate{36.7e9});
+  EXPECT_EQ(BlockCosts{.rate = blocks.rate}.rate_of(ll), Rate{36.7e9}) << "where nothing else is said";
+  EXPECT_EQ(BlockCosts{.rate = blocks.rate}.rate_of(ll128), Rate{36.7e9});
+  EXPECT_EQ(blocks.hop_of(ll), blocks.ll.value);
+  EXPECT_EQ(blocks.hop_of(ll128), blocks.ll128.value);
+  EXPECT_EQ(blocks.hop_of(simple), blocks.simple.value);
+  EXPECT_EQ(present(fast.transforms).compute.value.per_second, 9.7e12);
+  const Cost& copy = fast.copies.at(CopyKind::pinned_to_device);
+  EXPECT_DOUBLE_EQ(copy.overhead.value.microseconds(), 1.5);
+  EXPECT_DOUBLE_EQ(copy.latency.value.at(4_KiB).microseconds(), 2.5);
+  EXPECT_DOUBLE_EQ(present(copy.gap).value.at(64_KiB).microseconds(), 1.75);
+  EXPECT_DOUBLE_EQ(present(copy.cpu_written).value.at(34_KiB).microseconds(), 1.5);
+  EXPECT_EQ(platform.copies.at(CopyKind::peer).rate,
+            (Sourced<Rate>{5.0_GBps, {Quality::assumed, "made up for a test"}}));
+  const Fabric& fabric = present(platform.fabric);
+  EXPECT_THAT(gigabytes({fabric.link, fabric.switch_link, fabric.core_link, fabric.duplex}),
+              ElementsAre(10, 20, 30, 15));
+  EXPECT_THAT(micros({fabric.latency, present(fabric.rdma).latency}),
+              Pointwise(DoubleNear(1e-9), std::vector<double>{0.2, 0.3}));
+  EXPECT_EQ(present(fabric.rdma).hypothetical, "on paper");
+  EXPECT_EQ(fabric.oversubscription, (std::vector<Oversubscription>{{2, 1}, {1, 2}}));
+  EXPECT_EQ(fabric.radix, 64);
+  EXPECT_EQ(fabric.seed, 7);
+  const Fallback& fallback = present(platform.fallback);
+  EXPECT_EQ(fallback.through, "target");
+  EXPECT_EQ(fallback.in_flight, 4);
+  EXPECT_EQ(present(fallback.both_ways).value.of_one, 1.5);
+  EXPECT_DOUBLE_EQ(present(fallback.cost.gap).value.at(1_MiB).microseconds(), 3);
+  const RuntimeCosts& r = platform.runtime;
+  EXPECT_THAT(
+      micros({r.allocate_device, r.ipc_export, r.ipc_open, r.ipc_close, r.pin_base, r.pin_per_gib, r.engine_block,
+              r.kernel_block, r.signal, r.signal_gap, r.kernel_signal_gap, r.register_base, r.register_per_gib,
+              r.deregister, r.completion, r.failed_poll, r.program_launch, r.graph_launch, r.peer_check}),
+      Pointwise(DoubleNear(1e-9),
+                std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}));
+  EXPECT_DOUBLE_EQ(present(r.kernel_signal).value.at(1_MiB).microseconds(), 2.5);
+  EXPECT_EQ(platform.library, "ucx");
+  for (const NetworkCosts& costs : {present(platform.network), platform.intra_node}) {
+    const bool within = costs.uncached.has_value();
+    const double more = within ? 20 : 0;
+    EXPECT_THAT(micros({costs.receive_overhead, costs.control, costs.control_receive_overhead, costs.device_pointer,
+                        costs.send_completion}),
+                Pointwise(DoubleNear(1e-9), std::vector<double>{2 + more, 10 + more, 11 + more, 13 + more, 15 + more}));
+    EXPECT_DOUBLE_EQ(costs.posting(1_B).microseconds(), 1 + more);
+    EXPECT_DOUBLE_EQ(present(costs.gap).value.at(1_B).microseconds(), 12 + more);
+    EXPECT_DOUBLE_EQ(present(costs.completion).value.at(1_B).microseconds(), 14 + more);
+    EXPECT_EQ(costs.eager_limit.value, within ? 5_KiB : 4_KiB);
+    EXPECT_EQ(present(costs.latency_limit).value, within ? 3_KiB : 2_KiB);
+    EXPECT_EQ(present(costs.rate).value, within ? 11.0_GBps : 10.0_GBps);
+    EXPECT_EQ(costs.fragment.has_value(), within);
+    EXPECT_EQ(costs.striped_from.has_value(), !within);
+  }
+  EXPECT_EQ(platform.intra_node.copied_by, CopiedBy::both);
 }
 
 TEST(PlatformReader, ResolvesNamedSources) {
@@ -129,33 +227,6 @@ TEST_F(IncludingPlatform, ReplacesANumberWithItsSource) {
   EXPECT_EQ(present(platform.fabric).link.source.quality, Quality::datasheet);
 }
 
-TEST_F(IncludingPlatform, MayDescribeWhatAdaptersReachOfDeviceMemory) {
-  const std::string text =
-      "fabric: {rdma: {hypothetical: not in this life, latency: {value: 2 us, measured: by me}}}\n"
-      "nodes:\n"
-      "  hubs: {hub0: {peer_read: {value: 1 GB/s, measured: by me}, peer_write: {value: 5 GB/s, measured: by me}}}\n"
-      "  memories: {numa0: {forwards: adapters, latency: {value: 1 us, measured: by me}}}\n";
-  const Platform platform = read(text);
-  EXPECT_EQ(present(platform.fabric).link.value, Rate{3e9}) << "as included";
-  const Rdma& rdma = present(present(platform.fabric).rdma);
-  EXPECT_EQ(rdma.hypothetical, "not in this life");
-  EXPECT_EQ(present(rdma.latency).value, 2.0_us);
-  const Passing& hub = platform.node.hubs.front().passing;
-  EXPECT_EQ(hub.forwards, Forwards::all) << "as hubs do";
-  EXPECT_EQ(present(hub.peer_read).value, Rate{1e9});
-  EXPECT_EQ(present(hub.peer_write).value, Rate{5e9});
-  EXPECT_EQ(platform.node.memories.front().passing.forwards, Forwards::adapters);
-  EXPECT_EQ(present(platform.node.memories.front().passing.latency).value, 1.0_us);
-
-  const Platform faster = read_platform(write("again.yaml", "include: platform.yaml\n"),
-                                        std::vector<std::string>{"nodes.hubs.hub0.peer_read=3.5 GB/s"});
-  EXPECT_EQ(present(faster.node.hubs.front().passing.peer_read).value, Rate{3.5e9});
-  const std::vector<NumberEntry> numbers = all_numbers(faster);
-  for (const char* path : {"nodes.hubs.hub0.peer_read", "nodes.hubs.hub0.peer_write", "fabric.rdma.latency"}) {
-    EXPECT_NE(std::ranges::find(numbers, path, &NumberEntry::path), numbers.end()) << path;
-  }
-}
-
 TEST_F(IncludingPlatform, ManyThingsAlikeAreSaidOnce) {
   const Platform platform = read(
       "nodes:\n"
@@ -178,6 +249,47 @@ TEST_F(IncludingPlatform, ManyThingsAlikeAreSaidOnce) {
   const Topology topology(platform);
   EXPECT_TRUE(topology.peer_access(0, 3));
   EXPECT_FALSE(topology.peer_access(1, 3)) << "not among the peers";
+}
+
+TEST_F(IncludingPlatform, LimitsThemselvesAreAccepted) {
+  const std::string hubs = "nodes: {hubs: {'hub[1-444]': {}}}\n";
+  EXPECT_EQ(read(hubs).node.hubs.size(), 445U) << "with a memory, an adapter and a GPU 448 parts";
+  expect_refused("nodes: {hubs: {'hub[1-445]': {}}}\n", "449 parts, of which 446 are 'hubs', are more than the 448");
+  const auto links = [](int last) {
+    return "nodes: {links: {'more[1-" + std::to_string(last) +
+           "]': {from: gpu0, to: hub0, bandwidth: {value: 8 GB/s, assumed: guess}}}}\n";
+  };
+  EXPECT_EQ(read(links(1021)).node.links.size(), 1024U);
+  EXPECT_EQ(read("nodes: {count: 1000000}\n").nodes(), 1'000'000);
+  const std::string torus = "fabric: {shape: torus, size: [4, 2]}\nnodes: {count: ";
+  EXPECT_EQ(read(torus + "8}\n").nodes(), 8);
+  expect_refused(torus + "9}\n", "9 nodes, and the fabric's 'size' has places for 8");
+  const Fabric long_one = present(read("fabric: {shape: torus, size: [1000000, 1], radix: 1, seed: 1000000}\n").fabric);
+  EXPECT_EQ(long_one.nodes(), 1'000'000);
+  EXPECT_EQ(long_one.radix, 1);
+  expect_refused("fabric: {shape: torus, size: [1000001]}\n", "'1000001' is not a whole number from 1 to 1000000");
+  const std::string own = "mpi: {intra_node: {rate: {value: 4 GB/s, assumed: guess}, copied_by: both, ";
+  EXPECT_EQ(present(read(own + "fragment: {value: 12 KiB, assumed: guess}}}\n").intra_node.fragment).value, 12_KiB);
+  expect_refused(own + "fragment: {value: 12287 B, assumed: guess}}}\n", "is not below 'eager_limit'");
+  const std::string cache = "nodes: {memories: {numa0: {cache: {value: 1 MiB, assumed: guess}}}}\n";
+  EXPECT_TRUE(read(cache + own + "uncached: {value: 4 GB/s, assumed: guess}}}\n").intra_node.uncached);
+  expect_refused(cache + own + "uncached: {value: 4.1 GB/s, assumed: guess}}}\n", "a 'rate' that is not lower");
+}
+
+/// GPUs of two nodes of a domain need not reach each other, and so need no fallback of the driver.
+TEST_F(IncludingPlatform, NodesOfADomainNeedNotBeJoined) {
+  const Platform platform = read(
+      "nodes:\n  domain: 2\n  memories: {numa1: {copy_rate: {value: 5 GB/s, assumed: guess}}}\n  nics: {hca1: {}}\n"
+      "  hubs: {hub1: {}}\n  gpus: {gpu1: {type: test-gpu}}\n  links:\n"
+      "    pcie1: {from: gpu1, to: hub1, bandwidth: {value: 8 GB/s, assumed: guess}}\n"
+      "    nic1: {from: hca1, to: hub1, bandwidth: {value: 4 GB/s, assumed: guess}}\n"
+      "    memory1: {from: hub1, to: numa1, bandwidth: {value: 10 GB/s, assumed: guess}}\n");
+  EXPECT_EQ(platform.node.gpus[1].nic, "hca1");
+  EXPECT_EQ(platform.node.gpus[1].memory_near, "numa1");
+  const Topology topology(platform);
+  EXPECT_FALSE(topology.path({0, 0, {}}, {1, 0, {}}).peer_access);
+  EXPECT_EQ(topology.copy_of(1), 0);
+  EXPECT_EQ(topology.part_of(1).first_gpu, 1U);
 }
 
 TEST_F(IncludingPlatform, RefusesRangesThatDoNotFit) {
@@ -245,6 +357,19 @@ TEST_F(IncludingPlatform, FilesOfTheKernelAreNotReadAndDevicesRefused) {
   EXPECT_THAT(refusal_of_include(write("platform.yaml", "include: /dev/zero\n")), HasSubstr("is not a regular file"));
 }
 
+TEST_F(IncludingPlatform, OfManySourcesAHundredAreNamed) {
+  const auto said = [&](int count) {
+    std::string text = "fabric: {link: {value: 6 GB/s, datasheet: unheard-of}}\nsources:\n";
+    for (int i = 0; i + 1 < count; ++i) text += "  s" + std::to_string(i) + ": x\n";  // and the one that is included
+    return refusal_of_include(write("platform.yaml", "include: " + kGood.string() + "\n" + text));
+  };
+  EXPECT_TRUE(said(99).ends_with(", s96, s97")) << said(99);
+  EXPECT_EQ(std::ranges::count(said(100), ','), 99);
+  EXPECT_EQ(std::ranges::count(said(150), ','), 100);
+  EXPECT_TRUE(said(150).ends_with(", ..."));
+  EXPECT_TRUE(said(1001).ends_with("unknown source 'unheard-of' of 'link' in 'fabric'")) << "too many to look through";
+}
+
 TEST_F(IncludingPlatform, TensOfThousandsOfSourcesAreReadOnce) {
   std::string many = "sources:\n";
   for (int i = 0; i < 45'000; ++i) many += "  s" + std::to_string(i) + ": \"x y\"\n";
@@ -282,58 +407,6 @@ TEST(Override, SplitsTheBandwidthOfALink) {
   EXPECT_EQ(both.backward.value, Rate{1e9});
 }
 
-TEST(Override, SeveralLinksInParallelHaveAllTheirRatesSoManyTimes) {
-  const Link link =
-      read_good({"nodes.links.nic0.count=3", "nodes.links.nic0.total=6 GB/s", "nodes.links.nic0.dma_read=1 GB/s",
-                 "nodes.links.nic0.dma_write=2 GB/s", "nodes.links.nic0.peer_read=500 MB/s",
-                 "nodes.links.nic0.peer_write=700 MB/s", "nodes.links.nic0.each_read=2 GB/s"})
-          .node.links[1];
-  EXPECT_EQ(link.forward.value, Rate{12e9});
-  EXPECT_EQ(link.backward.value, Rate{12e9});
-  EXPECT_EQ(present(link.total).value, Rate{18e9});
-  EXPECT_EQ(present(link.dma_read).value, Rate{3e9});
-  EXPECT_EQ(present(link.dma_write).value, Rate{6e9});
-  EXPECT_EQ(present(link.peer_read).value, Rate{1.5e9});
-  EXPECT_EQ(present(link.peer_write).value, Rate{2.1e9});
-  EXPECT_EQ(present(link.each_read).value, Rate{2e9}) << "which one transfer gets";
-}
-
-TEST(Override, AddsANumberThatThePlatformLeavesOut) {
-  const Platform platform =
-      read_good({"fabric.duplex=5 GB/s", "nodes.links.nic0.total=6 GB/s", "mpi.network.rate=2 GB/s"});
-  EXPECT_EQ(present(present(platform.fabric).duplex).value, Rate{5e9});
-  EXPECT_EQ(present(platform.node.links[1].total).value, Rate{6e9});
-  EXPECT_EQ(present(present(platform.network).rate).value, Rate{2e9});
-}
-
-TEST(Override, AddsWhatAPlatformNeedNotSayOfItsCpusAndEngines) {
-  const Platform plain = read_good();
-  EXPECT_FALSE(plain.copies.at(CopyKind::host_to_host).gap);
-  EXPECT_FALSE(plain.runtime.completion);
-  EXPECT_FALSE(plain.runtime.kernel_signal);
-  EXPECT_FALSE(plain.intra_node.uncached);
-  EXPECT_FALSE(plain.intra_node.fragment);
-  EXPECT_FALSE(plain.node.memories.front().cache);
-  EXPECT_EQ(plain.intra_node.copied_by, CopiedBy::none);
-  const Platform platform = read_good(
-      {"driver.copies.host-to-host.gap=2 us", "driver.runtime.failed_poll=0.2 us",
-       "mpi.intra_node.control_receive_overhead=60 ns", "driver.runtime.completion=1.5 us",
-       "driver.runtime.kernel_signal=1.7 us", "mpi.intra_node.rate=4 GB/s", "mpi.intra_node.copied_by=both",
-       "mpi.intra_node.send_completion=70 ns", "mpi.intra_node.gap=1 us", "nodes.memories.numa0.cache=100 MiB",
-       "mpi.intra_node.uncached=3 GB/s", "mpi.intra_node.fragment=64 KiB"});
-  EXPECT_EQ(present(platform.node.memories.front().cache).value, 100_MiB);
-  EXPECT_EQ(present(platform.intra_node.uncached).value, Rate{3e9});
-  EXPECT_EQ(present(platform.intra_node.fragment).value, 64_KiB);
-  EXPECT_EQ(present(platform.copies.at(CopyKind::host_to_host).gap).value.at(1_B), 2.0_us);
-  EXPECT_EQ(present(platform.runtime.failed_poll).value, 0.2_us);
-  EXPECT_NEAR(present(platform.intra_node.control_receive_overhead).value.microseconds(), 0.06, 1e-9);
-  EXPECT_EQ(present(platform.runtime.completion).value, 1.5_us);
-  EXPECT_EQ(present(platform.runtime.kernel_signal).value.at(1_B), 1.7_us);
-  EXPECT_NEAR(present(platform.intra_node.send_completion).value.microseconds(), 0.07, 1e-9);
-  EXPECT_EQ(platform.intra_node.copied_by, CopiedBy::both);
-  EXPECT_EQ(read_good({"mpi.intra_node.copied_by=none"}).intra_node.copied_by, CopiedBy::none);
-}
-
 TEST(Override, ReplacesIntegersTextsAndCurves) {
   const Platform platform = read_good({"nodes.count=5", "gpu_types.test-gpu.model=Other", "mpi.network.latency=3 us"});
   EXPECT_EQ(platform.node.count, 5);
@@ -354,6 +427,44 @@ std::string message(const std::string& override_text) {
     return e.what();
   }
   return "accepted";
+}
+
+TEST(Override, TakesWhatAPartMayHaveAndNoMore) {
+  const auto said = [](const std::string& assignment) -> std::string {
+    try {
+      read_platform(kWhole, std::vector{assignment});
+    } catch (const Error& error) {
+      return std::string(error.what()).substr(std::string(error.what()).rfind("': ") + 3);
+    }
+    return "accepted";
+  };
+  for (const std::string right :
+       {"driver.runtime.ipc_open=1000 s", "fabric.link=1 B/s", "fabric.link=1000000 TB/s",
+        "driver.fallback.both_ways=0.01 %", "driver.fallback.both_ways=10000%",
+        "gpu_types.fast.transforms.compute=1e-6 TFLOP/s", "gpu_types.fast.transforms.compute=1e9 TFLOP/s",
+        "driver.fallback.in_flight=1024", "driver.fallback.in_flight=1", "nodes.links.bus0.count=1",
+        "nodes.links.bus0.count=1024", "fabric.seed=0", "nodes.count=2", "kinds.odd.replaces=0", "software.cuda=4"}) {
+    EXPECT_EQ(said(right), "accepted") << right;
+  }
+  const std::string ratio = " is no ratio: a number from 0.01 % to 10000 % is expected";
+  const std::string flops = " is no rate of operations: a number with the unit TFLOP/s is expected";
+  for (const auto& [wrong, why] : std::vector<std::pair<std::string, std::string>>{
+           {"driver.runtime.ipc_open=1000.1 s", "'1000.1 s' is out of range: a duration is at most 1000 s"},
+           {"fabric.link=0.9 B/s", "'0.9 B/s' is out of range: a rate is from 1 B/s to 1000000 TB/s"},
+           {"fabric.link=1000001 TB/s", "'1000001 TB/s' is out of range: a rate is from 1 B/s to 1000000 TB/s"},
+           {"driver.fallback.both_ways=0.009 %", "'0.009 %'" + ratio},
+           {"driver.fallback.both_ways=10001 %", "'10001 %'" + ratio},
+           {"driver.fallback.both_ways=50", "'50'" + ratio},
+           {"driver.fallback.both_ways=x %", "'x %'" + ratio},
+           {"driver.fallback.both_ways=5x %", "'5x %'" + ratio},
+           {"gpu_types.fast.transforms.compute=1e10 TFLOP/s", "'1e10 TFLOP/s'" + flops},
+           {"gpu_types.fast.transforms.compute=9e-7 TFLOP/s", "'9e-7 TFLOP/s'" + flops},
+           {"gpu_types.fast.transforms.compute=5 GFLOP/s", "'5 GFLOP/s'" + flops},
+           {"gpu_types.fast.transforms.compute=5", "'5'" + flops},
+           {"nodes.links.bus0.count=1025", "'1025' is not a whole number from 1 to 1024"},
+           {"driver.fallback.in_flight=1025", "'1025' is not a whole number from 1 to 1024"}}) {
+    EXPECT_EQ(said(wrong), why) << wrong;
+  }
 }
 
 TEST(Override, IsSaidOnce) {
@@ -379,43 +490,6 @@ TEST(Override, IsCheckedAsTheFileIs) {
 }
 
 // ---- the list of numbers --------------------------------------------------------------------------------------------
-
-TEST(AllNumbers, NamesEachAsAnOverrideDoes) {
-  const std::vector<NumberEntry> numbers = all_numbers(read_good());
-  for (const NumberEntry& entry : numbers) {
-    if (entry.path.ends_with(']')) continue;
-    const std::string value = entry.unit == "B" ? "7 KiB" : entry.unit == "s" ? "7 s" : "7 GB/s";
-    const std::vector<NumberEntry> changed = all_numbers(read_good({entry.path + "=" + value}));
-    const auto found = std::ranges::find(changed, entry.path, &NumberEntry::path);
-    ASSERT_NE(found, changed.end()) << entry.path;
-    EXPECT_DOUBLE_EQ(found->value, entry.unit == "B" ? 7168 : entry.unit == "s" ? 7 : 7e9) << entry.path;
-  }
-}
-
-TEST_F(IncludingPlatform, ListsTheNumbersThatItNeedNotHave) {
-  const Platform platform = read(
-      "driver:\n  copies:\n    resident-push:\n      overhead: {value: 1 us, assumed: guess}\n"
-      "      latency: {value: 3 us, assumed: guess}\n      gap: {value: 2 us, assumed: guess}\n"
-      "  runtime:\n    completion: {value: 1.5 us, assumed: guess}\n"
-      "    kernel_signal: {value: 1.7 us, assumed: guess}\n");
-  const std::vector<NumberEntry> numbers = all_numbers(platform);
-  for (const char* path : {"driver.copies.resident-push.latency", "driver.copies.resident-push.gap",
-                           "driver.runtime.completion", "driver.runtime.kernel_signal"}) {
-    EXPECT_NE(std::ranges::find(numbers, path, &NumberEntry::path), numbers.end()) << path;
-  }
-}
-
-TEST_F(IncludingPlatform, ReadsWhatReadingJustWrittenMemoryAdds) {
-  const Platform platform = read(
-      "driver:\n  copies:\n    pinned-to-device:\n      overhead: {value: 1 us, assumed: guess}\n"
-      "      latency: {value: 3 us, assumed: guess}\n"
-      "      cpu_written: {value: [[4 KiB, 0 us], [64 KiB, 3 us]], assumed: guess}\n");
-  const Cost& copy = platform.copies.at(CopyKind::pinned_to_device);
-  EXPECT_DOUBLE_EQ(present(copy.cpu_written).value.at(34_KiB).microseconds(), 1.5);
-  const std::vector<NumberEntry> numbers = all_numbers(platform);
-  const char* const path = "driver.copies.pinned-to-device.cpu_written[64K]";
-  EXPECT_NE(std::ranges::find(numbers, path, &NumberEntry::path), numbers.end());
-}
 
 /// A class of copies that has one key more than it needs.
 std::string copy_with(const std::string& copy, const std::string& more) {

@@ -9,6 +9,7 @@
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/tools/drawing.hpp"
 #include "platforms/topology/topology.hpp"
+#include "tests/platforms/whole_platform.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -45,47 +46,75 @@ TEST(Drawing, SaysWhatTheFabricIsAndByWhichCablesTheWayGoes) {
   EXPECT_THAT(network({.nodes = {0, 100}}), Not(HasSubstr("1: leaf")));
 }
 
-TEST(Drawing, HasEveryPartAndEveryLinkOfANode) {
-  const Platform platform = drawn_kids();
-  const std::string dot = to_dot(platform, {});
-  for (const std::string name : {"numa0", "numa1", "ioh0", "ioh1", "hca0", "gpu0", "gpu1", "gpu2"}) {
-    EXPECT_EQ(lines_with(dot, "    \"0/" + name + "\" [shape=").size(), 1U) << name;
+/// A node and one of another kind, and a message from a GPU to the other node's memory.
+TEST(Drawing, IsAPictureOfEveryPartAndOfTheWay) {
+  const std::vector<Crossing> way = crossings_of("gpu0 -> hub0 -> hca0 => odd-hca0 -> odd-numa0", 0, 1);
+  EXPECT_THAT(way, ElementsAre(Crossing{{0, "gpu0"}, {0, "hub0"}}, Crossing{{0, "hub0"}, {0, "hca0"}},
+                               Crossing{{0, "hca0"}, {1, "odd-hca0"}}, Crossing{{1, "odd-hca0"}, {1, "odd-numa0"}}));
+  EXPECT_EQ(to_dot(testing::whole_platform(), {.nodes = {0, 1}, .way = way}),
+            R"(digraph machine {
+  graph [rankdir=TB, fontname="Helvetica", labelloc=t, label="whole\nevery key that a platform may have"];
+  node [fontname="Helvetica", fontsize=11, style=filled, fillcolor=white];
+  edge [fontname="Helvetica", fontsize=9, dir=none];
+  subgraph "cluster_0" {
+    label="node 0"; color=gray;
+    "0/numa0" [shape=cylinder, fillcolor="#dcecf7", label="numa0\nhost memory\ncopies 8000.0 MB/s"];
+    "0/numa1" [shape=cylinder, fillcolor="#dcecf7", label="numa1\nhost memory\ncopies 9000.0 MB/s"];
+    { rank=same; "0/numa0"; "0/numa1"; }
+    "0/hub0" [shape=ellipse, fillcolor="#eeeeee", label="hub0\n60.0 ns, peer traffic: adapters", color=red, penwidth=2];
+    "0/hub1" [shape=ellipse, fillcolor="#eeeeee", label="hub1"];
+    "0/hca0" [shape=hexagon, fillcolor="#f7eddc", label="hca0\nadapter", color=red, penwidth=2];
+    "0/hca1" [shape=hexagon, fillcolor="#f7eddc", label="hca1\nadapter"];
+    "0/gpu0" [shape=box3d, fillcolor="#e0f2e0", label="gpu0\nFast GPU\n0/0", color=red, penwidth=2];
+    "0/gpu1" [shape=box3d, fillcolor="#e0f2e0", label="gpu1\nSlow GPU\n0/1"];
+    "0/hub0" -> "0/gpu0" [label="1: bus0\n8000.0 MB/s / 10000.0 MB/s, together 12000.0 MB/s\n150 ns\n2 links", color=red, fontcolor=red, penwidth=3, dir=back];
+    "0/hub1" -> "0/gpu1" [label="bus1\n7000.0 MB/s"];
+    "0/numa0" -> "0/hub0" [label="up0\n10000.0 MB/s"];
+    "0/numa1" -> "0/hub1" [label="up1\n10000.0 MB/s"];
+    "0/hub0" -> "0/hca0" [label="2: nic0\n8000.0 MB/s", color=red, fontcolor=red, penwidth=3, dir=forward];
+    "0/hub1" -> "0/hca1" [label="nic1\n8000.0 MB/s"];
+    "0/numa0" -> "0/numa1" [label="qpi\n12000.0 MB/s", constraint=false];
+    "0/numa0" -> "0/numa1" [label="old-qpi\n6000.0 MB/s", constraint=false];
   }
-  for (const Link& link : platform.node.links) {
-    EXPECT_EQ(lines_with(dot, "[label=\"" + link.name + "\\n").size(), 1U) << link.name;
+  subgraph "cluster_1" {
+    label="node 1"; color=gray;
+    "1/odd-numa0" [shape=cylinder, fillcolor="#dcecf7", label="odd-numa0\nhost memory\ncopies 7000.0 MB/s", color=red, penwidth=2];
+    { rank=same; "1/odd-numa0"; }
+    "1/odd-hca0" [shape=hexagon, fillcolor="#f7eddc", label="odd-hca0\nadapter", color=red, penwidth=2];
+    "1/odd-gpu0" [shape=box3d, fillcolor="#e0f2e0", label="odd-gpu0\nSlow GPU\n1/0"];
+    "1/odd-numa0" -> "1/odd-gpu0" [label="odd-bus0\n7000.0 MB/s"];
+    "1/odd-numa0" -> "1/odd-hca0" [label="4: odd-nic0\n9000.0 MB/s", color=red, fontcolor=red, penwidth=3, dir=back];
   }
-  EXPECT_THAT(dot, HasSubstr(R"(label="qpi\n11400.0 MB/s\n250 ns")"));
-  EXPECT_THAT(dot, Not(HasSubstr("color=red")));
+  "network" [shape=doubleoctagon, fillcolor="#f7f0f7", label="network\n10000.0 MB/s an adapter\nrails: 2 leaves of 2 ports down and 1 up, 10 cables between switches, bisection 100 %", color=red, penwidth=2];
+  "0/hca0" -> "network" [label="3", color=red, fontcolor=red, penwidth=3, dir=forward];
+  "0/hca1" -> "network" [label=""];
+  "1/odd-hca0" -> "network" [label="3", color=red, fontcolor=red, penwidth=3, dir=back];
+}
+)");
 }
 
-TEST(Drawing, MemoriesAreAboveHubsAndHubsAboveGpus) {
-  const std::string dot = to_dot(drawn_kids(), {});
-  EXPECT_THAT(dot, AllOf(HasSubstr(R"("0/numa0" -> "0/ioh0")"), HasSubstr(R"("0/ioh0" -> "0/gpu0")")))
-      << "the file has both links the other way round";
+TEST(Drawing, WithoutAWayNothingIsRed) {
+  const std::string dot = to_dot(drawn_kids(), {.title = "a title"});
+  EXPECT_THAT(dot, AllOf(HasSubstr(R"(label="a title\nKeeneland KIDS: 2 x )"), Not(HasSubstr("color=red"))));
+  Platform alone = drawn_kids();
+  alone.fabric.reset();
+  alone.node.count = 1;
+  EXPECT_THAT(to_dot(alone, {}), AllOf(HasSubstr(R"(label="node"; color=gray;)"), Not(HasSubstr("network"))));
 }
 
-TEST(Drawing, MarksTheLinksOfAWayInTheDirectionOfItsBytes) {
-  const std::string dot = to_dot(drawn_kids(), {.way = crossings_of("gpu0 -> ioh0 -> numa0", 0, 0)});
-  ASSERT_EQ(lines_with(dot, "penwidth=3").size(), 2U);
-  EXPECT_THAT(lines_with(dot, "1: gpu0-pcie"), ElementsAre(HasSubstr("dir=back"))) << "up, against the edge";
-  EXPECT_THAT(lines_with(dot, "2: ioh0-qpi"), ElementsAre(HasSubstr("dir=back")));
+TEST(Drawing, SeveralWaysAreOneAfterTheOther) {
+  const std::vector<Crossing> ways = crossings_of("numa0 -> hca0 => hca0 and numa1 -> hca1 => hca0 -> numa0", 2, 5);
+  EXPECT_THAT(ways, ElementsAre(Crossing{{2, "numa0"}, {2, "hca0"}}, Crossing{{2, "hca0"}, {5, "hca0"}},
+                                Crossing{{2, "numa1"}, {2, "hca1"}}, Crossing{{2, "hca1"}, {5, "hca0"}},
+                                Crossing{{5, "hca0"}, {5, "numa0"}}));
+  EXPECT_TRUE(crossings_of("gpu0", 0, 0).empty());
+  const std::string domain = to_dot(read_platform("platforms/gb200-nvl72.yaml"), {.nodes = {18}});
+  EXPECT_THAT(lines_with(domain, "\"18/gpu5\" [shape="), ElementsAre(HasSubstr("\\n19/1\""))) << "in the second domain";
 }
 
 TEST(Drawing, AWayThereAndBackHasArrowsAtBothEnds) {
   const std::string dot = to_dot(drawn_kids(), {.way = crossings_of("gpu1 -> ioh1 -> gpu1", 0, 0)});
   EXPECT_THAT(lines_with(dot, "penwidth=3"), ElementsAre(AllOf(HasSubstr("1, 2: gpu1-pcie"), HasSubstr("dir=both"))));
-}
-
-TEST(Drawing, AWayThroughTheNetworkEndsOnTheOtherNode) {
-  const std::vector<Crossing> way = crossings_of("numa0 -> ioh0 -> hca0 => hca0 -> ioh0", 0, 3);
-  EXPECT_THAT(way, ElementsAre(Crossing{{0, "numa0"}, {0, "ioh0"}}, Crossing{{0, "ioh0"}, {0, "hca0"}},
-                               Crossing{{0, "hca0"}, {3, "hca0"}}, Crossing{{3, "hca0"}, {3, "ioh0"}}));
-  for (const auto& [drawn, place] : {std::pair{way, "3"}, {{way[2]}, "1"}}) {
-    const std::string dot = to_dot(drawn_kids(), {.nodes = {0, 3}, .way = drawn});
-    const auto label = HasSubstr(std::string("label=\"") + place);
-    EXPECT_THAT(lines_with(dot, R"("0/hca0" -> "network")"), ElementsAre(AllOf(HasSubstr("dir=forward"), label)));
-    EXPECT_THAT(lines_with(dot, R"("3/hca0" -> "network")"), ElementsAre(AllOf(HasSubstr("dir=back"), label)));
-  }
 }
 
 TEST(Drawing, OfParallelLinksTheWidestIsTaken) {
@@ -96,6 +125,10 @@ TEST(Drawing, OfParallelLinksTheWidestIsTaken) {
   platform.node.links.push_back(wide);
   const std::string dot = to_dot(platform, {.way = crossings_of("gpu0 -> ioh0", 0, 0)});
   EXPECT_THAT(lines_with(dot, "penwidth=3"), ElementsAre(HasSubstr("1: wide")));
+  platform.node.links.back().total = Sourced<Rate>{.value = 1.0_GBps};
+  EXPECT_THAT(lines_with(to_dot(platform, {.way = crossings_of("gpu0 -> ioh0", 0, 0)}), "penwidth=3"),
+              ElementsAre(HasSubstr("1: gpu0-pcie")))
+      << "it has less both ways together";
 }
 
 TEST(Drawing, NamesMayHoldAnything) {

@@ -38,48 +38,6 @@ const Link& link_of(const Platform& platform, const std::string& name) {
   return *std::ranges::find(platform.node.links, name, &Link::name);
 }
 
-TEST(Faults, ADegradedLinkHasAShareOfAllItsRates) {
-  const Platform platform = sick("keeneland-kids", {.degraded = {"qpi=50%"}});
-  const Link qpi = link_of(platform, "qpi");
-  EXPECT_DOUBLE_EQ(qpi.forward.value.bytes_per_second(), 5.7e9);
-  EXPECT_DOUBLE_EQ(qpi.backward.value.bytes_per_second(), 5.7e9);
-  EXPECT_DOUBLE_EQ(qpi.dma_read.value().value.bytes_per_second(), 5191e6 / 2);
-  EXPECT_EQ(qpi.forward.source.quality, Quality::assumed);
-  EXPECT_DOUBLE_EQ(link_of(platform, "gpu0-pcie").forward.value.bytes_per_second(), 7.31e9) << "no other link";
-}
-
-TEST(Faults, ADegradedHubStandsForItsLinks) {
-  const Platform platform = sick("keeneland-kids", {.degraded = {"ioh1=25%"}});
-  for (const std::string name : {"gpu1-pcie", "gpu2-pcie"}) {
-    EXPECT_DOUBLE_EQ(link_of(platform, name).forward.value.bytes_per_second(), 7.31e9 / 4) << name;
-  }
-  EXPECT_DOUBLE_EQ(link_of(platform, "ioh1-qpi").backward.value.bytes_per_second(), 11.4e9 / 4);
-  EXPECT_DOUBLE_EQ(link_of(platform, "qpi").forward.value.bytes_per_second(), 11.4e9) << "ends at the memories";
-}
-
-/// What joins it to its node is as good as before.
-TEST(Faults, ADegradedAdapterHasAShareOfItsPort) {
-  const Platform platform = sick("dgx-a100", {.degraded = {"hca0=50%"}});
-  const Platform well = sick("dgx-a100", {});
-  EXPECT_DOUBLE_EQ(platform.node.nics[0].link.value().value.bytes_per_second(),
-                   well.fabric->link.value.bytes_per_second() / 2);
-  EXPECT_FALSE(platform.node.nics[1].link.has_value());
-  for (std::size_t i = 0; i < well.node.links.size(); ++i) {
-    EXPECT_EQ(platform.node.links[i].forward.value, well.node.links[i].forward.value) << well.node.links[i].name;
-  }
-}
-
-TEST(Faults, ADegradedMemoryHasAShareOfItsDramAndOfWhatCoresCopy) {
-  const Platform platform = sick("dgx-a100", {.degraded = {"numa1=50%"}});
-  const Platform well = sick("dgx-a100", {});
-  const auto rates = [](const HostMemory& memory) {
-    return std::pair(memory.copy_rate.value.bytes_per_second(), memory.bandwidth.value().value.bytes_per_second());
-  };
-  const auto [copy_rate, bandwidth] = rates(well.node.memories[1]);
-  EXPECT_EQ(rates(platform.node.memories[1]), std::pair(copy_rate / 2, bandwidth / 2));
-  EXPECT_EQ(rates(platform.node.memories[0]), rates(well.node.memories[0]));
-}
-
 TEST(Faults, NoneIsTheMachineAsItIs) {
   const Platform platform = sick("keeneland-kids", {});
   EXPECT_EQ(platform.node.links.size(), read_platform("platforms/keeneland-kids.yaml").node.links.size());
@@ -410,6 +368,183 @@ TEST(IdleFaults, AreOfPartsThatNoWayOfTheRanksCrosses) {
   EXPECT_FALSE(idle("hca0-pcie", nodes));
   platform.within_node.loopback = true;
   EXPECT_FALSE(idle("hca0-pcie", two)) << "messages within the node go out and come back";
+}
+
+/// Does a cable of a made-up fabric, whose nodes have so many adapters, matter to ranks on these nodes?
+struct CableCase {
+  FabricShape shape = FabricShape::fat_tree;
+  std::vector<int> size{};
+  FabricRouting routing = FabricRouting::by_target;
+  std::size_t nics = 1;
+
+  [[nodiscard]] bool crossed(const std::string& cable, const std::vector<int>& nodes) const {
+    Platform platform = read_platform("platforms/keeneland-kids.yaml");
+    Fabric& fabric = platform.fabric.value();
+    fabric.shape = shape;
+    fabric.size = size;
+    fabric.routing = routing;
+    while (platform.node.nics.size() < nics) platform.node.nics.push_back({.name = "more"});
+    std::vector<Place> places;
+    for (const int node : nodes) places.push_back({node, 0, {}});
+    return may_cross_cable(platform, "fabric/" + cable, places);
+  }
+};
+
+TEST(IdleFaults, OfCablesAreThoseThatNoMessageOfTheRanksMayTake) {
+  using enum FabricShape;
+  const auto expect = [](const CableCase& made, const std::string& cable, const std::vector<std::vector<int>>& crossed,
+                         const std::vector<std::vector<int>>& idle) {
+    for (const std::vector<int>& nodes : crossed) EXPECT_TRUE(made.crossed(cable, nodes)) << cable << nodes.back();
+    for (const std::vector<int>& nodes : idle) EXPECT_FALSE(made.crossed(cable, nodes)) << cable << nodes.back();
+  };
+  const CableCase flat{.size = {2, 3}};
+  expect(flat, "leaf0-up1", {{0, 2}, {1, 5}, {0, 1, 4}}, {{0, 1}, {2, 3}, {2, 4}, {0}});
+  expect(flat, "leaf1-up1=50%", {{3, 4}}, {{2, 3}, {0, 4}});
+  expect(flat, "spine1", {{0, 2}}, {{0, 1}, {4, 5}});
+  const CableCase pods{.size = {2, 2, 2}};
+  expect(pods, "pod-switch0-up1", {{0, 4}, {3, 7}}, {{0, 2}, {4, 6}});
+  expect(pods, "pod-switch2-up0", {{0, 4}, {3, 7}}, {{0, 2}, {4, 6}});
+  const CableCase by_rail{.shape = rails, .size = {2, 2, 2}, .nics = 2};
+  expect(by_rail, "leaf1-up0", {{0, 1}, {1, 2}}, {{2, 3}, {0}, {2, 4}});
+  expect(by_rail, "leaf2-up0", {{2, 3}, {0, 2}}, {{0, 1}, {4, 5}});
+  expect(by_rail, "pod-switch2-up0", {{0, 4}, {3, 7}}, {{0, 2}, {4, 6}});
+  CableCase made{.shape = dragonfly, .size = {3, 2, 2}};
+  expect(made, "router0-router1", {{0, 2}, {0, 4}, {3, 4}}, {{0, 1}, {2, 3}, {4, 8}});
+  expect(made, "router2-router3", {{4, 6}, {0, 6}}, {{0, 2}, {4, 5}});
+  for (const std::string cable : {"group0-group2", "group0-group2-cable"}) {
+    expect(made, cable, {{0, 8}, {3, 11}}, {{0, 4}, {4, 8}, {0, 3}});
+  }
+  made.routing = FabricRouting::adaptive;
+  expect(made, "group0-group2", {{0, 8}, {0, 4}, {4, 8}}, {{0, 3}, {4, 7}, {8, 11}});
+  expect({.shape = torus, .size = {6}}, "node0-node1", {{2, 3}}, {{2}});
+}
+
+TEST(IdleFaults, AreFailuresThatNoRankMeets) {
+  const auto idle = [](const std::string& part, const std::vector<Place>& places, bool uses_gpus = true) {
+    const Platform platform = sick("keeneland-kids", {.failed = {part}});
+    return idle_failures(platform, places, [&](const std::string&) { return uses_gpus; });
+  };
+  const std::vector<Place> one{{0, 0, {}}, {0, 2, {}}};
+  const std::vector<Place> two{{0, 0, {}}, {1, 0, {}}};
+  const std::vector<std::string> none;
+  EXPECT_EQ(idle("gpu1", one), std::vector<std::string>{"--fail gpu1: no rank is on what is gone"});
+  EXPECT_EQ(idle("node7", one), std::vector<std::string>{"--fail node7: no rank is on what is gone"});
+  EXPECT_EQ(idle("hca0", one),
+            std::vector<std::string>{"--fail hca0 makes no difference: no way of these ranks would cross it"});
+  EXPECT_EQ(idle("5/hca0", two),
+            std::vector<std::string>{"--fail 5/hca0 makes no difference: no way of these ranks would cross it"});
+  EXPECT_EQ(idle("hca0", two), none);
+  EXPECT_EQ(idle("gpu0", {{0, 0, {}}}), none) << "it would have been crossed";
+  EXPECT_EQ(idle("gpu0", {{0, 0, {}}}, false).size(), 1U) << "by messages of host memory not";
+  EXPECT_TRUE(idle_failures(read_platform("platforms/keeneland-kids.yaml"), one, {}).empty());
+}
+
+TEST(Faults, ASlowSwitchIsASlowPortOfAllAndCutsOffNobody) {
+  const Platform platform = sick("keeneland-kids", {.degraded = {"fabric/switch=50%"}});
+  EXPECT_EQ(platform.node.nics[0].link->value.bytes_per_second(), platform.fabric->link.value.bytes_per_second() / 2);
+  EXPECT_EQ(platform.node.nics[0].port_share, 0.5);
+  ASSERT_EQ(platform.slowed_parts.size(), 2U);
+  EXPECT_EQ(platform.slowed_parts[0].part, "hca0");
+  EXPECT_EQ(platform.slowed_parts[1].part, "fabric/switch=50%");
+  for (const SlowedPart& part : platform.slowed_parts) EXPECT_EQ(part.text, "--degrade fabric/switch=50%");
+}
+
+/// Nodes of kinds are named one by one, and those without that adapter have no port there.
+TEST(Faults, ARailOfOneKindIsThatOfItsNodes) {
+  const std::string file = ::testing::TempDir() + "twinlink-two-rails.yaml";
+  std::ofstream(file) << "include: " << std::filesystem::absolute("tests/data/two_kinds.yaml").string() << "\n"
+                      << "fabric: {shape: rail-only}\n";
+  const Platform platform = read_platform(file, {}, Faults{.failed = {"fabric/leaf1"}});
+  const Topology topology(platform);
+  EXPECT_EQ(topology.fabric_nics(), 2);
+  for (const int node : {0, 119}) EXPECT_EQ(topology.graph().gpus[topology.gpu_of({node, 1, {}})].nic, "hca0");
+  for (const int node : {120, 121, 123}) {
+    EXPECT_EQ(topology.part_of(node).nics, 1U) << node;
+    EXPECT_EQ(topology.graph().gpus[topology.gpu_of({node, 1, {}})].nic, "node" + std::to_string(node) + "-hca0");
+  }
+  EXPECT_THROW(read_platform(file, {}, Faults{.failed = {"fabric/leaf0"}}), Error);
+}
+
+/// Node 1 of the whole platform is of another kind, which the file puts in its place.
+TEST(Faults, OfANodeThatIsReplacedAreOfTheKindInItsPlace) {
+  const std::string whole = "../tests/bad_platforms/parts/whole";
+  const auto parts = [](const auto& faults) {
+    std::string names;
+    for (const auto& fault : faults) names += fault.part + " ";
+    return names;
+  };
+  const Platform gone = sick(whole, {.failed = {"node1"}});
+  EXPECT_EQ(gone.kinds.size(), 1U);
+  EXPECT_EQ(why_not(Topology(gone), {1, 0, {}}), "1/0 is gone: --fail node1");
+  EXPECT_EQ(Topology(gone).places().size(), 2U);
+  const Platform alone = sick(whole, {.failed = {"1/hca0"}});
+  EXPECT_EQ(Topology(alone).why_off_network(1), "--fail 1/hca0");
+  EXPECT_EQ(Topology(alone).why_off_network(0), "");
+  const Platform slow = sick(whole, {.degraded = {"node1=50%", "1/bus0=50%", "0/bus1=50%"}});
+  EXPECT_EQ(parts(slow.slowed_parts), "odd-bus0 odd-nic0 odd-numa0 odd-bus0 node0-bus1 ");
+  EXPECT_EQ(slow.kinds[0].node.links[0].forward.value, Rate{7e9 / 4});
+  EXPECT_EQ(slow.kinds[0].node.memories[0].copy_rate.value, Rate{7e9 / 2});
+  ASSERT_EQ(slow.kinds.size(), 2U);
+  EXPECT_EQ(slow.kinds[1].name, "node0");
+  EXPECT_EQ(slow.kinds[1].replaces, 0);
+  EXPECT_EQ(slow.kinds[1].node.count, 1);
+  EXPECT_EQ(parts(sick(whole, {.degraded = {"node1=50%@1ms"}}).later_faults), "odd-bus0 odd-nic0 ") << "no memory";
+}
+
+/// What the file calls so comes before a node of that number.
+TEST(Faults, APartMayBeCalledLikeANode) {
+  const std::string file = ::testing::TempDir() + "twinlink-named-node.yaml";
+  std::ofstream(file)
+      << "include: " << std::filesystem::absolute("platforms/keeneland-kids.yaml").string() << "\n"
+      << "nodes: {links: {node1: {from: gpu0, to: ioh0, bandwidth: {value: 4 GB/s, assumed: a guess}}}}\n";
+  const Platform slow = read_platform(file, {}, Faults{.degraded = {"node1=50%"}});
+  EXPECT_TRUE(slow.kinds.empty());
+  EXPECT_EQ(link_of(slow, "node1").forward.value, 2.0_GBps);
+  EXPECT_EQ(read_platform(file, {}, Faults{.failed = {"node1"}}).node.links.size(), slow.node.links.size() - 1);
+}
+
+TEST(Faults, OfDomainsAndKindsNodesAreNamedOneByOne) {
+  const std::string one_by_one = "nodes of a domain, or of several kinds, are named one by one";
+  EXPECT_EQ(refusal("gb200-nvl72", {.failed = {"2-3/gpu0"}}), "--fail 2-3/gpu0: " + one_by_one);
+  EXPECT_EQ(refusal("../tests/data/two_kinds", {.degraded = {"0-1/gpu0=50%"}}),
+            "--degrade 0-1/gpu0=50%: " + one_by_one);
+  const Platform slow = sick("gb200-nvl72", {.degraded = {"node19=50%"}});
+  std::vector<std::string> parts;
+  for (const SlowedPart& part : slow.slowed_parts) {
+    parts.push_back(part.part);
+    EXPECT_EQ(part.text, "--degrade node19=50% (in every domain, which are alike)");
+  }
+  EXPECT_THAT(parts, ::testing::ElementsAre("gpu4", "gpu5", "gpu6", "gpu7", "hca4", "hca5", "hca6", "hca7"));
+}
+
+TEST(Faults, OfASingleDomainOfTwoAreThoseOfOneNode) {
+  const std::string file = ::testing::TempDir() + "twinlink-domain-of-two.yaml";
+  std::ofstream(file) << "include: " << std::filesystem::absolute("tests/bad_platforms/parts/good.yaml").string() << R"(
+nodes:
+  domain: 2
+  memories: {numa1: {copy_rate: {value: 5 GB/s, assumed: guess}}}
+  hubs: {hub1: {}}
+  nics: {hca1: {}}
+  gpus: {gpu1: {type: test-gpu}}
+  links:
+    pcie1: {from: gpu1, to: hub1, bandwidth: {value: 8 GB/s, assumed: guess}}
+    nic1: {from: hca1, to: hub1, bandwidth: {value: 4 GB/s, assumed: guess}}
+    memory1: {from: hub1, to: numa1, bandwidth: {value: 10 GB/s, assumed: guess}}
+)";
+  const Platform platform = read_platform(file, {}, Faults{.failed = {"1/gpu0"}});
+  EXPECT_EQ(why_not(Topology(platform), {1, 0, {}}), "1/0 is gone: --fail 1/gpu0");
+  EXPECT_EQ(why_not(Topology(platform), {0, 0, {}}), "");
+  EXPECT_THROW(read_platform(file, {}, Faults{.failed = {"0-1/gpu0"}}), UsageError);
+  const Platform node = read_platform(file, {}, Faults{.failed = {"node0"}});
+  EXPECT_TRUE(node.kinds.empty());
+  EXPECT_EQ(why_not(Topology(node), {0, 0, {}}), "0/0 is gone: --fail node0");
+}
+
+/// Bytes do not pass another GPU on their way to memory.
+TEST(Faults, ANeighboursLinkIsNoWayToMemory) {
+  const Platform platform = read_platform("tests/data/nvlink_and_pcie.yaml", {}, Faults{.failed = {"gpu1-pcie"}});
+  EXPECT_EQ(why_not(Topology(platform), {0, 1, {}}), "0/1 is gone: --fail gpu1-pcie");
+  EXPECT_EQ(why_not(Topology(platform), {0, 2, {}}), "");
 }
 
 }  // namespace

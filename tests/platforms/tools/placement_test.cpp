@@ -1,8 +1,10 @@
 // Where ranks are.
 #include "platforms/tools/placement.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -62,10 +64,38 @@ TEST_F(PlacesInAFile, EachMistakeHasALine) {
   }
 }
 
-TEST_F(PlacesInAFile, AreAtLeastOne) { EXPECT_THROW(read("# none\n"), InputError); }
+TEST_F(PlacesInAFile, AreAtLeastOneAndOfManyMistakesNotAllAreSaid) {
+  EXPECT_THROW(read("# none\n"), InputError);
+  std::string lines;
+  for (int i = 0; i < 201; ++i) lines += "0/3\n";
+  const auto said = [&](const std::string& text) -> std::string {
+    try {
+      read(text);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(std::ranges::count(said(lines.substr(4 * 2)), '\n'), 198) << "199 mistakes";
+  const std::string many = said(lines);
+  EXPECT_EQ(std::ranges::count(many, '\n'), 200);
+  EXPECT_TRUE(many.ends_with("\nand maybe more errors"));
+}
 
-TEST(Placement, ANameThatIsNoFileSaysWhatThereIs) {
-  EXPECT_THROW(places_of_ranks(kids_platform(), "paked"), InputError);
+TEST(Placement, TakesAsManyAsThereAreRanks) {
+  EXPECT_THAT(places_of_ranks(kids_platform(), "packed", 2), ElementsAre(Place{0, 0, {}}, Place{0, 1, {}}));
+  EXPECT_EQ(places_of_ranks(kids_platform(), "spread", 0).size(), 360U);
+  EXPECT_EQ(places_of_ranks(kids_platform(), "spread", 360).back(), (Place{119, 2, {}}));
+  const auto refusal = [](const std::string& how, int ranks) -> std::string {
+    try {
+      places_of_ranks(kids_platform(), how, ranks);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal("packed", 361), "--ranks 361: --place packed has places for 360");
+  EXPECT_EQ(refusal("paked", 1), "--place paked: 'packed', 'spread' or a file that can be read");
 }
 
 }  // namespace

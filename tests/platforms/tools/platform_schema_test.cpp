@@ -4,6 +4,7 @@
 #include <iterator>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,6 +13,7 @@
 #include "platforms/machine/platform_numbers.hpp"
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/tools/platform_schema.hpp"
+#include "tests/platforms/whole_platform.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -38,13 +40,16 @@ TEST(PlatformSchema, IsStoredAsTheProgramPrintsIt) {
 
 TEST(PlatformSchema, HasEveryNumberOfEveryPlatform) {
   const json schema = json::parse(platform_schema());
+  std::vector<std::filesystem::path> files{testing::kWhole};
   for (const auto& entry : std::filesystem::directory_iterator("platforms")) {
-    if (entry.path().extension() != ".yaml") continue;
-    for (const NumberEntry& number : all_numbers(read_platform(entry.path()))) {
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path());
+  }
+  for (const std::filesystem::path& file : files) {
+    for (const NumberEntry& number : all_numbers(read_platform(file))) {
       std::istringstream keys(number.path.substr(0, number.path.find('[')));
       const json* at = &schema;
       for (std::string key; at != nullptr && std::getline(keys, key, '.');) at = step(schema, at, key);
-      ASSERT_NE(at, nullptr) << entry.path() << ": " << number.path;
+      ASSERT_NE(at, nullptr) << file << ": " << number.path;
       EXPECT_TRUE(at->contains("$ref")) << number.path << " is a number";
     }
   }

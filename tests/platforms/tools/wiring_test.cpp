@@ -1,6 +1,10 @@
 // What check warns of: links that nothing crosses, links beside others, ways that only the order of the file tells
 // apart.
+#include <algorithm>
 #include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,6 +55,31 @@ TEST_F(Wiring, ANarrowerOneIsNoCount) {
   join("old-qpi", "numa0", "numa1", 5);
   EXPECT_THAT(warnings(),
               ElementsAre("no way takes old-qpi, beside 'qpi' between 'numa0' and 'numa1', which is wider"));
+}
+
+/// As the two lie, and not as the file has them.
+TEST_F(Wiring, WidthsAreComparedDirectionByDirection) {
+  Link& qpi = *std::ranges::find(platform_.node.links, "qpi", &Link::name);
+  qpi.backward.value = Rate{12e9};
+  join("turned", "numa1", "numa0", 11.4);
+  platform_.node.links.back().forward.value = Rate{12e9};
+  EXPECT_THAT(warnings(), ElementsAre("no way takes turned, beside 'qpi' between 'numa0' and 'numa1': one link with "
+                                      "'count: 2' shares traffic over all"));
+  for (const auto& [there, back] : {std::pair(11.4e9, 11.4e9), {12e9, 11e9}}) {
+    platform_.node.links.back().forward.value = Rate{there};
+    platform_.node.links.back().backward.value = Rate{back};
+    EXPECT_THAT(warnings(),
+                ElementsAre("no way takes turned, beside 'qpi' between 'numa0' and 'numa1', which is wider"));
+  }
+}
+
+TEST_F(Wiring, OfAnotherKindOfNodesSaysWhich) {
+  platform_.kinds.push_back({.name = "odd", .node = platform_.node});
+  std::swap(platform_.node, platform_.kinds[0].node);
+  platform_.node.hubs.push_back({.name = "spare"});
+  join("to-spare", "ioh0", "spare");
+  std::swap(platform_.node, platform_.kinds[0].node);
+  EXPECT_THAT(warnings(), ElementsAre("nodes of kind 'odd': no way of a copy, message or peer crosses to-spare"));
 }
 
 /// PCIe is narrower than both, so that copies take the first, and messages the wider.

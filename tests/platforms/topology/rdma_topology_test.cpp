@@ -91,6 +91,24 @@ TEST_F(RdmaTopologyTest, WhatThePlatformDoesNotDescribeIsRefused) {
             "platform 'sample' has no network adapter");
 }
 
+TEST_F(RdmaTopologyTest, EveryAdapterOfAGpuReachesItAndOnRailsEveryOneOfItsNode) {
+  for (HostMemory& memory : platform_.node.memories) memory.passing.forwards = Forwards::none;
+  platform_.node.nics.push_back({.name = "nic1"});
+  Link more = link("nic");
+  more.name = "more";
+  more.from = "nic1";
+  more.to = "hub1";
+  platform_.node.links.push_back(more);
+  EXPECT_EQ(refusal(0, 0), "");
+  platform_.node.gpus[0].more_nics = {"nic1"};
+  const std::string far =
+      "the way from gpu0 to nic1 leads through memory0, which forwards no peer traffic on platform 'sample'";
+  EXPECT_EQ(refusal(0, 0), far);
+  platform_.node.gpus[0].more_nics.clear();
+  platform_.fabric->shape = FabricShape::rail_only;
+  EXPECT_EQ(refusal(0, 0), far) << "what comes in comes by the sender's rail";
+}
+
 TEST_F(RdmaTopologyTest, WithinANodeItNeedsLoopback) {
   const Place one{0, 0, {}};
   const Place other{0, 1, {}};

@@ -51,28 +51,6 @@ TEST_F(TopologyTest, OfEquallyShortWaysTheWidestAndOfTheseTheFirst) {
   EXPECT_EQ(way(gpu(0), memory(0)), "gpu0 -> wide -> memory0");
 }
 
-TEST_F(TopologyTest, ALinkIsAsNarrowAsItIsInTheDirectionOfTheWay) {
-  platform_.node.links[3].forward.value = Rate{3e9};  // of gpu0, which it leaves
-  platform_.node.links[3].backward.value = Rate{5e9};
-  const auto narrowest = [&](Location from, Location to) {
-    return topology().narrowest(topology().copy_route(from, to), Reach::cpu).value();
-  };
-  EXPECT_EQ(narrowest(gpu(0), memory(0)), Rate{3e9});
-  EXPECT_EQ(narrowest(memory(0), gpu(0)), Rate{5e9});
-}
-
-TEST_F(TopologyTest, BetweenTwoMemoriesTheCpuCopiesAsFastAsInTheSlowerOne) {
-  platform_.copies[CopyKind::host_to_host].rate.reset();
-  platform_.node.memories[1].copy_rate.value = Rate{3e9};
-  const auto rate = [&](std::size_t from, std::size_t to) {
-    const Topology now = topology();
-    return now.copy_cost({memory(from), Memory::pageable}, {memory(to), Memory::pageable}).rate;
-  };
-  EXPECT_EQ(rate(0, 0), Rate{8e9});
-  EXPECT_EQ(rate(0, 1), Rate{3e9});
-  EXPECT_EQ(rate(1, 0), Rate{3e9});
-}
-
 TEST_F(TopologyTest, PeersTakeTheWidestWayEvenIfItIsLonger) {
   platform_.node.hubs.push_back({.name = "nvswitch1"});
   platform_.node.hubs.push_back({.name = "nvswitch2"});
@@ -101,6 +79,15 @@ TEST_F(TopologyTest, PeersDoNotLeaveGpuLinksForWiderPcie) {
   platform_.node.links.pop_back();
   join("host", "nvswitch", "memory1", 3e9);
   EXPECT_EQ(way(gpu(1), gpu(2)), "gpu1 -> hub1 -> gpu2") << "a hub that leads to host memory is no GPU link";
+  platform_.node.links.pop_back();
+  join("net", "nvswitch", "nic0", 3e9);
+  EXPECT_EQ(way(gpu(1), gpu(2)), "gpu1 -> hub1 -> gpu2") << "nor one that leads to an adapter";
+  platform_.node.links.pop_back();
+  platform_.node.hubs.push_back({.name = "beyond"});
+  join("trunk", "nvswitch", "beyond", 3e9);
+  EXPECT_EQ(way(gpu(1), gpu(2)), "gpu1 -> nvswitch -> gpu2") << "one that leads nowhere is";
+  join("host", "beyond", "memory0", 3e9);
+  EXPECT_EQ(way(gpu(1), gpu(2)), "gpu1 -> hub1 -> gpu2") << "unless another one leads on from it";
 }
 
 TEST_F(TopologyTest, WithoutPeerAccessTheWayLeadsThroughTheBounceBuffer) {
@@ -111,6 +98,8 @@ TEST_F(TopologyTest, WithoutPeerAccessTheWayLeadsThroughTheBounceBuffer) {
   EXPECT_EQ(topology().bounce_memory(0, 1), 1U);
   platform_.fallback->through = "memory0";
   EXPECT_EQ(topology().bounce_memory(1, 0), 0U);
+  platform_.fallback.reset();
+  EXPECT_EQ(topology().bounce_memory(1, 0), 1U) << "of the source";
 }
 
 TEST_F(TopologyTest, GpusAndAdaptersForwardNothing) {
@@ -152,29 +141,6 @@ TEST_F(TopologyTest, TheFileHasTheLastWordOnPeers) {
   EXPECT_THAT(topology().peer_access(1, 2).reason, HasSubstr("not among the 'peers'"));
 }
 
-TEST_F(TopologyTest, TheLatencyOfAWayIsThatOfItsLinksAndOfWhatLiesBetween) {
-  const auto sourced = [](Seconds time) { return Sourced<Seconds>{.value = time}; };
-  for (Link& link : platform_.node.links) link.latency = sourced(1.0_us);
-  platform_.node.hubs.front().passing.latency = sourced(0.25_us);
-  platform_.node.memories.front().passing.latency = sourced(0.5_us);
-  const auto way_of = [&](Location from, Memory from_kind, Location to, Memory to_kind) {
-    return topology().copy_cost({from, from_kind}, {to, to_kind}).way.microseconds();
-  };
-  using enum Memory;
-  EXPECT_DOUBLE_EQ(way_of(gpu(0), device, memory(0), pinned), 2.25) << "written: one crossing";
-  EXPECT_DOUBLE_EQ(way_of(memory(0), pinned, gpu(0), device), 4.5) << "read: the request crosses it first";
-  EXPECT_DOUBLE_EQ(way_of(gpu(0), device, memory(1), pinned), 3.75) << "the far memory: one hop more";
-  EXPECT_DOUBLE_EQ(way_of(gpu(1), device, gpu(2), device), 2.0);
-}
-
-TEST_F(TopologyTest, PageableCopiesRunAtTheRateOfTheCoreThatCopies) {
-  platform_.copies[CopyKind::pageable_to_device].rate.reset();
-  const End host{memory(0), Memory::pageable};
-  EXPECT_EQ(topology().copy_cost(host, {gpu(0)}).rate, testing::kDown) << "8 GB/s of a core are more than the engine's";
-  platform_.node.memories.front().copy_rate.value = Rate{3e9};
-  EXPECT_EQ(topology().copy_cost(host, {gpu(0)}).rate, Rate{3e9});
-}
-
 TEST_F(TopologyTest, TheFallbackFillsItsBufferAndThenHidesTheShorterCopy) {
   const auto beside = [&](Bytes size) {
     const CopyCost copy = topology().copy_cost({gpu(0)}, {gpu(1)});
@@ -196,13 +162,6 @@ TEST_F(TopologyTest, TheFallbackFillsItsBufferAndThenHidesTheShorterCopy) {
   expect(9_MiB, 3_MiB / kUp + kPerChunk * 8);
 }
 
-TEST_F(TopologyTest, NearAndFarMemory) {
-  EXPECT_EQ(topology().memory_near(0), 0U);
-  EXPECT_EQ(topology().memory_far(0), 1U);
-  EXPECT_EQ(topology().memory_near(2), 1U);
-  EXPECT_EQ(topology().memory_far(2), 0U);
-}
-
 TEST_F(TopologyTest, PeerAccessNeedsAWayCapabilityAndUnifiedAddressing) {
   EXPECT_TRUE(topology().path({0, 1, {}}, {0, 2, {}}).peer_access);
   EXPECT_THAT(topology().path({0, 0, {}}, {0, 1, {}}).peer_access.reason, HasSubstr("between gpu0 and gpu1: no way"));
@@ -215,14 +174,6 @@ TEST_F(TopologyTest, PeerAccessNeedsAWayCapabilityAndUnifiedAddressing) {
   EXPECT_THAT(topology().path({0, 1, {}}, {0, 2, {}}).peer_access.reason, HasSubstr("compute capability 1.0"));
 }
 
-TEST_F(TopologyTest, PathsAcrossNodesMapNothing) {
-  const Path path = topology().path({0, 1, {}}, {3, 1, {}});
-  EXPECT_FALSE(path.same_node);
-  EXPECT_FALSE(path.same_device);
-  EXPECT_FALSE(path.peer_access);
-  EXPECT_FALSE(path.device_mapping);
-}
-
 TEST_F(TopologyTest, AWrongPlaceSaysWhatThereIs) {
   try {
     topology().require({4, 0, {}});
@@ -232,23 +183,6 @@ TEST_F(TopologyTest, AWrongPlaceSaysWhatThereIs) {
   }
   EXPECT_THROW(topology().require({0, 3, {}}), UsageError);
   EXPECT_THROW(topology().require({-1, 0, {}}), UsageError);
-}
-
-TEST_F(TopologyTest, CopiesAreOfTheKindsOfTheDriver) {
-  using enum Memory;
-  const auto name = [&](Location from, Memory from_kind, Location to, Memory to_kind) {
-    return topology().copy_cost({from, from_kind}, {to, to_kind}).name;
-  };
-  EXPECT_EQ(name(memory(0), pinned, gpu(0), device), "pinned-to-device");
-  EXPECT_EQ(name(memory(1), shared_pinned, gpu(0), device), "pinned-to-device");
-  EXPECT_EQ(name(gpu(1), device, memory(1), pageable), "device-to-pageable");
-  EXPECT_EQ(name(gpu(1), device, memory(0), pageable), "device-to-pageable");
-  EXPECT_EQ(name(gpu(1), device, gpu(1), device), "device-to-device");
-  EXPECT_EQ(name(gpu(1), device, gpu(2), device), "peer");
-  EXPECT_EQ(name(gpu(1), device, gpu(0), device), "fallback");
-  EXPECT_EQ(name(memory(0), pinned, memory(1), pageable), "host-to-host");
-  EXPECT_TRUE(topology().copy_cost({memory(0), pageable}, {gpu(0), device}).occupies_cpu);
-  EXPECT_FALSE(topology().copy_cost({memory(0), pinned}, {gpu(0), device}).occupies_cpu);
 }
 
 TEST_F(TopologyTest, AMissingCostNamesTheEntry) {

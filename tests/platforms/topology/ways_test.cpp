@@ -1,6 +1,12 @@
 // Ways that a platform forces.
 #include "platforms/topology/ways.hpp"
 
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -97,43 +103,82 @@ TEST(ForcedWays, SayWhatIsWrongWithThem) {
   EXPECT_EQ(wrong("memory0", {"hub0", "memory0", "detour"}), "'memory0' is its end");
 }
 
-/// Follows a route link by link; empty: some link does not begin where the last one has ended.
-std::string followed(const Node& node, std::string here, const Route& route) {
-  for (const Hop& hop : route) {
-    const Link& link = node.links[hop.link];
-    if (here != (hop.forward ? link.from : link.to)) return "";
-    here = hop.forward ? link.to : link.from;
-  }
-  return here;
-}
-
-TEST(OtherWays, GoOnBehindTheForkLinkByLink) {
+/// A GPU and a memory, and links of 1 GB/s between these and hubs.
+Node made(const std::vector<std::string>& hubs, const std::vector<std::pair<std::string, std::string>>& links) {
   Node node;
   node.memories = {{.name = "memory"}};
   node.gpus = {{.name = "gpu"}};
-  node.hubs = {{.name = "a"}, {.name = "left"}, {.name = "right"}, {.name = "b"}, {.name = "c"}};
-  for (const auto& [from, to] : {std::pair{"gpu", "a"},
-                                 {"a", "left"},
-                                 {"right", "a"},
-                                 {"left", "b"},
-                                 {"right", "b"},
-                                 {"c", "b"},
-                                 {"c", "memory"}}) {
-    node.links.push_back({.name = std::string(from) + "-" + to,
+  for (const std::string& hub : hubs) node.hubs.push_back({.name = hub});
+  for (const auto& [from, to] : links) {
+    node.links.push_back({.name = from + "-" + to,
                           .from = from,
                           .to = to,
-                          .forward = {.value = Rate{1e9}},
-                          .backward = {.value = Rate{1e9}}});
+                          .forward = {.value = 1.0_GBps},
+                          .backward = {.value = 1.0_GBps}});
   }
+  return node;
+}
+
+/// "gpu a memory", or with the other way behind a '|'.
+std::string both(const Node& node, const std::string& from, const std::string& to) {
   const Ways ways(node);
-  for (const auto& [from, to] : {std::pair{"gpu", "memory"}, {"memory", "gpu"}}) {
-    const Way* const way = ways.find(from, to, Traffic::host);
-    ASSERT_NE(way, nullptr);
-    ASSERT_TRUE(way->other);
-    EXPECT_EQ(followed(node, from, way->route), to);
-    EXPECT_EQ(followed(node, from, *way->other), to);
-    EXPECT_EQ(way->other->size(), way->route.size());
-  }
+  const Way* const way = ways.find(from, to, Traffic::host);
+  if (way == nullptr) return "none";
+  const auto text = [&](const Route& route) {
+    std::string names = from;
+    std::string here = from;
+    for (const Hop& hop : route) {
+      const Link& link = node.links[hop.link];
+      EXPECT_EQ(here, hop.forward ? link.from : link.to) << "where the last one has ended";
+      here = hop.forward ? link.to : link.from;
+      names += " " + here;
+    }
+    return names;
+  };
+  return text(way->route) + (way->other ? " | " + text(*way->other) : "");
+}
+
+TEST(OtherWays, GoOnBehindTheForkLinkByLink) {
+  const Node node =
+      made({"a", "left", "right", "b", "c"},
+           {{"gpu", "a"}, {"a", "left"}, {"right", "a"}, {"left", "b"}, {"right", "b"}, {"c", "b"}, {"c", "memory"}});
+  EXPECT_EQ(both(node, "gpu", "memory"), "gpu a left b c memory | gpu a right b c memory");
+  EXPECT_EQ(both(node, "memory", "gpu"), "memory c b left a gpu | memory c b right a gpu");
+}
+
+TEST(OtherWays, AreAsShortAndAsWide) {
+  Node node = made({"one", "two", "three", "far", "off"}, {{"gpu", "one"},
+                                                           {"gpu", "two"},
+                                                           {"gpu", "three"},
+                                                           {"one", "memory"},
+                                                           {"two", "memory"},
+                                                           {"three", "memory"},
+                                                           {"gpu", "far"},
+                                                           {"far", "off"},
+                                                           {"off", "memory"}});
+  const auto widen = [&](std::size_t link, Rate rate) { node.links[link].forward.value = rate; };
+  EXPECT_EQ(both(node, "gpu", "memory"), "gpu one memory | gpu two memory") << "the first of two others";
+  for (const std::size_t link : {1U, 4U}) widen(link, 2.0_GBps);
+  EXPECT_EQ(both(node, "gpu", "memory"), "gpu two memory") << "none is as wide";
+  EXPECT_EQ(both(node, "memory", "gpu"), "memory one gpu | memory two gpu") << "the other direction is as it was";
+  for (const std::size_t link : {2U, 5U}) widen(link, 2.0_GBps);
+  EXPECT_EQ(both(node, "gpu", "memory"), "gpu two memory | gpu three memory");
+  node.links[4].total = Sourced<Rate>{.value = 1.5_GBps};
+  EXPECT_EQ(both(node, "gpu", "memory"), "gpu three memory") << "both ways together it has less";
+  for (const std::size_t link : {6U, 7U, 8U}) widen(link, 9.0_GBps);
+  EXPECT_EQ(both(node, "gpu", "memory"), "gpu three memory") << "fewer hops come first";
+  EXPECT_EQ(both(node, "gpu", "far"), "none") << "hubs are no ends";
+  EXPECT_EQ(both(node, "gpu", "elsewhere"), "none");
+}
+
+TEST(Hops, AreCountedToMemoriesGpusAndAdapters) {
+  const Platform platform = testing::sample_platform();
+  using Hops = std::map<std::string_view, std::size_t>;
+  EXPECT_EQ(Ways(platform.node).hops_from("gpu0"),
+            (Hops{{"gpu0", 0}, {"memory0", 2}, {"nic0", 2}, {"memory1", 3}, {"gpu1", 5}, {"gpu2", 5}}));
+  EXPECT_EQ(Ways(platform.node).hops_from("hub1"),
+            (Hops{{"gpu1", 1}, {"gpu2", 1}, {"memory1", 1}, {"memory0", 2}, {"gpu0", 4}, {"nic0", 4}}));
+  EXPECT_EQ(Ways(platform.node).hops_from("nowhere"), Hops{});
 }
 
 }  // namespace
