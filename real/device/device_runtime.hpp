@@ -133,9 +133,9 @@ class DeviceRuntime {
   virtual Event enqueue(Stream stream, int times, std::string_view key, const Enqueue& calls);
   /// Graphs that enqueue() has kept by keys that begin so go; waits for nothing. NCCL waits for those of its calls, for
   /// ever, before it lets a communicator go.
-  virtual void forget_enqueued(std::string_view begin) { static_cast<void>(begin); }
+  virtual void forget_enqueued(std::string_view /*begin*/) {}
   /// Programs of the stream end soon, whatever their peers do; what they have not moved stays so.
-  virtual void give_up_programs(Stream stream) { static_cast<void>(stream); }
+  virtual void give_up_programs(Stream /*stream*/) {}
   /// May copy_on_host() be given device memory?
   [[nodiscard]] virtual Answer cpu_reaches_device() const;
   /// Copies between host memory by the calling CPU, in its turn of the stream, and waits; by Engine::cpu between device
@@ -146,7 +146,7 @@ class DeviceRuntime {
   /// Has the copy ended? Never blocks. The event is used up once the answer was yes.
   virtual bool ended(Event event) = 0;
   /// Uses up an event that need not be asked for: one behind it in its stream has ended, and so it has.
-  virtual void forget(Event event) { static_cast<void>(event); }
+  virtual void forget(Event /*event*/) {}
   /// Waits for all copies of a stream; their events still have to be asked for.
   virtual void synchronize(Stream stream) = 0;
   /// Copies and waits, apart from all streams.

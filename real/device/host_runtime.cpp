@@ -53,25 +53,34 @@ std::byte* HostRuntime::allocate(Bytes size) {
                            fmt::format("out of device memory: {} has {} B, of which {} B are in use",
                                        device().pci_bus_id, capacity.count(), used_.count()));
   }
-  std::byte* const memory = keep(SharedMemory::create(size), size.count(), device().uuid);
+  std::byte* const memory = keep({SharedMemory::create(size), size.count(), device().uuid, false});
   used_ += size;
   return memory;
 }
 
 std::byte* HostRuntime::allocate_on(const Uuid& device, Bytes size) {
-  return keep(SharedMemory::create(size), size.count(), device);
+  if (device == this->device().uuid) return allocate(size);
+  return keep({SharedMemory::create(size), size.count(), device, false});
 }
 
 void HostRuntime::free(std::byte* memory) {
-  const auto found = mappings_.find(memory);
+  const auto found = mapping_at(memory, false, "free");
   if (found->second.device == device().uuid) used_ = used_ - Bytes{found->second.size};
   mappings_.erase(found);
 }
 
-std::byte* HostRuntime::keep(SharedMemory memory, std::size_t size, const Uuid& device) {
-  std::byte* const data = memory.data();
-  mappings_.emplace(data, Mapping{std::move(memory), size, device});
+std::byte* HostRuntime::keep(Mapping mapping) {
+  std::byte* const data = mapping.memory.data();
+  mappings_.emplace(data, std::move(mapping));
   return data;
+}
+
+std::map<const std::byte*, HostRuntime::Mapping>::const_iterator HostRuntime::mapping_at(const std::byte* memory,
+                                                                                         bool opened,
+                                                                                         const char* call) const {
+  const auto found = mappings_.find(memory);
+  if (found != mappings_.end() && found->second.opened == opened) return found;
+  throw EnvironmentError(call, opened ? "no memory was opened here" : "no device memory of this process begins here");
 }
 
 const HostRuntime::Mapping* HostRuntime::mapping_of(const std::byte* address) const {
@@ -81,50 +90,61 @@ const HostRuntime::Mapping* HostRuntime::mapping_of(const std::byte* address) co
   return address < first + mapping.size ? &mapping : nullptr;
 }
 
-HostRuntime::Copy HostRuntime::make_copy(std::byte* to, const std::byte* from, Bytes size) const {
-  const Mapping* const target = mapping_of(to);
-  const Mapping* const source = mapping_of(from);
+const HostRuntime::Mapping* HostRuntime::require_reach(const std::byte* memory, std::size_t size, Engine engine) const {
+  const Mapping* const mapping = mapping_of(memory);
+  if (size == 0) return mapping;  // an address behind the end of its memory is nobody's
+  const bool by_kernel = engine == Engine::kernel || engine == Engine::resident;
+  if (mapping == nullptr) {
+    if (by_kernel && !pinned_.reaches(memory, size)) throw UsageError("a kernel cannot reach pageable memory");
+    return mapping;
+  }
+  if (memory + size > mapping->memory.data() + mapping->size) {
+    throw EnvironmentError("copy",
+                           fmt::format("{} B reach beyond the end of {} B of device memory", size, mapping->size));
+  }
+  if (by_kernel && mapping->device != device().uuid && peers_ == HostPeers::none) {
+    throw UsageError("a kernel cannot reach the memory of a device without peer access");
+  }
+  return mapping;
+}
+
+HostRuntime::Copy HostRuntime::make_copy(std::byte* to, const std::byte* from, Bytes size, Engine engine) const {
+  const Mapping* const target = require_reach(to, size.count(), engine);
+  const Mapping* const source = require_reach(from, size.count(), engine);
   const bool between_devices = target != nullptr && source != nullptr && target->device != source->device;
   return {.to = to, .from = from, .left = size.count(), .staged = between_devices && peers_ == HostPeers::none};
 }
 
-Event HostRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine) {
+Event HostRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) {
   Queue& queue = queue_of(stream);
-  queue.copies.push_back(make_copy(to, from, size));
+  queue.copies.push_back(make_copy(to, from, size, engine));
   return {++queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
 }
 
 Event HostRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
-                               Engine) {
-  Queue& queue = queue_of(stream);
+                               Engine engine) {
+  std::vector<Copy> copies;
+  copies.reserve(blocks.size());
   for (const Block& block : blocks) {
-    queue.copies.push_back(make_copy(to + block.to.count(), from + block.from.count(), block.length));
-    queue.copies.back().last = &block == &blocks.back();
+    copies.push_back(make_copy(to + block.to.count(), from + block.from.count(), block.length, engine));
+    copies.back().last = &block == &blocks.back();
   }
+  Queue& queue = queue_of(stream);
+  std::ranges::move(copies, std::back_inserter(queue.copies));
   return {++queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
 }
 
 Event HostRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
                                   Engine engine) {
-  require_pinned(flag.word);
+  pinned_.require(flag);
   const Event event = copy(to, from, size, stream, engine);
   queue_of(stream).copies.back().flag = flag;
   return event;
 }
 
-void HostRuntime::require_pinned(const std::uint64_t* word) const {
-  const auto* const byte = static_cast<const std::byte*>(static_cast<const void*>(word));
-  const auto behind = pinned_.upper_bound(byte);
-  if (behind != pinned_.begin()) {
-    const auto& [start, size] = *std::prev(behind);
-    if (byte + sizeof *word <= start + size) return;
-  }
-  throw EnvironmentError("copy_and_raise", "the flag lies in memory that is not page-locked");
-}
-
 Event HostRuntime::add(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
   Queue& queue = queue_of(stream);
-  Copy sum = make_copy(to, from, size);
+  Copy sum = make_copy(to, from, size, Engine::kernel);
   sum.adds = true;
   queue.copies.push_back(sum);
   return {++queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
@@ -140,6 +160,7 @@ Event HostRuntime::compute(Seconds duration, Stream stream) {
 
 /// The library's plan is made now, as on a GPU.
 Event HostRuntime::transform(std::byte* data, const Transform& transform, Stream stream) {
+  require_reach(data, transform.extent() * kComplex.count(), Engine::kernel);
   transforms_.prepare(transform);
   Queue& queue = queue_of(stream);
   Copy kernel;
@@ -150,6 +171,12 @@ Event HostRuntime::transform(std::byte* data, const Transform& transform, Stream
 }
 
 Event HostRuntime::launch(DeviceProgram program, Stream stream) {
+  const std::size_t room = gpu::number(program.program.channels) * gpu::fifo_room(program.program);
+  for (const DeviceLink& link : program.links) {
+    for (const std::byte* const fifos : {link.mine, link.theirs}) {
+      if (fifos != nullptr) require_reach(fifos, room, Engine::kernel);
+    }
+  }
   Queue& queue = queue_of(stream);
   Copy kernel;
   kernel.program = std::make_shared<HostProgram>(std::move(program));
@@ -173,10 +200,8 @@ bool HostRuntime::ended(Event event) { return queues_[event.id % kStreams].ended
 
 std::size_t HostRuntime::move_some(Copy& copy, std::size_t room) {
   if (copy.left == 0) return 0;  // a kernel that computes, without addresses, or a copy of nothing
-  std::size_t slice = std::min(copy.left, room);
-  constexpr std::size_t kElement = sizeof(std::uint64_t);
-  if (copy.adds) slice = std::max(slice - slice % kElement, kElement);
-  if (copy.adds) {
+  const std::size_t slice = std::min(copy.left, room);
+  if (copy.adds) {  // an event of its own, which begins with all of kSlice: no number is cut
     for (std::size_t at = 0; at < slice; at += sizeof(std::uint64_t)) {
       std::uint64_t sum = 0;
       std::uint64_t term = 0;
@@ -228,12 +253,12 @@ void HostRuntime::synchronize(Stream stream) {
 }
 
 void HostRuntime::copy_now(std::byte* to, const std::byte* from, Bytes size) {
-  Copy copy = make_copy(to, from, size);
+  Copy copy = make_copy(to, from, size, Engine::dma);
   while (copy.left > 0) move_some(copy, kSlice);
 }
 
 IpcToken HostRuntime::export_memory(std::byte* memory) {
-  const SharedMemory::Token& own = mappings_.at(memory).memory.token();
+  const SharedMemory::Token& own = mapping_at(memory, false, "export")->second.memory.token();
   IpcToken token{};
   static_assert(sizeof own <= sizeof token);
   std::memcpy(token.data(), &own, sizeof own);
@@ -243,10 +268,10 @@ IpcToken HostRuntime::export_memory(std::byte* memory) {
 std::byte* HostRuntime::open_memory(const IpcToken& token, const Uuid& owner) {
   SharedMemory::Token theirs;
   std::memcpy(&theirs, token.data(), sizeof theirs);
-  return keep(SharedMemory::open(theirs), theirs.size, owner);
+  return keep({SharedMemory::open(theirs), theirs.size, owner, true});
 }
 
-void HostRuntime::close_memory(std::byte* memory) { mappings_.erase(memory); }
+void HostRuntime::close_memory(std::byte* memory) { mappings_.erase(mapping_at(memory, true, "close")); }
 
 std::optional<Answer> HostRuntime::peer_access(const DeviceInfo&) const {
   if (peers_ == HostPeers::all) return Answer::granted();

@@ -12,6 +12,7 @@
 #include "real/device/device_runtime.hpp"
 #include "real/device/host_program.hpp"
 #include "real/device/host_transforms.hpp"
+#include "real/device/pinned_memory.hpp"
 #include "real/system/shared_memory.hpp"
 
 namespace twinlink::real {
@@ -27,6 +28,8 @@ Uuid emulated_uuid(const std::string& host, int device);
 
 /// Device memory is shared memory; handles name it through /proc. Copies wait in their streams' queues and move, a
 /// slice per stream, in progress(): they overlap with everything else that the rank does, as MPI's own messages do.
+/// What CUDA refuses is refused here: memory that is not page-locked or not the caller's to free, bytes beyond the end
+/// of device memory, and what kernels do not reach.
 class HostRuntime final : public DeviceRuntime {
  public:
   /// The process sees the devices 0 to `device` of `host`, and selects `device`. Each has `memory`, or if none is given
@@ -43,8 +46,8 @@ class HostRuntime final : public DeviceRuntime {
   [[nodiscard]] std::byte* allocate(Bytes size) override;
   [[nodiscard]] std::byte* allocate_on(const Uuid& device, Bytes size) override;
   void free(std::byte* memory) override;
-  void pin(std::byte* memory, Bytes size) override { pinned_.insert_or_assign(memory, size.count()); }
-  void unpin(std::byte* memory) override { pinned_.erase(memory); }
+  void pin(std::byte* memory, Bytes size) override { pinned_.pin(memory, size); }
+  void unpin(std::byte* memory) override { pinned_.unpin(memory); }
 
   Event copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) override;
   Event copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
@@ -93,13 +96,17 @@ class HostRuntime final : public DeviceRuntime {
     SharedMemory memory;
     std::size_t size;
     Uuid device;
+    bool opened;
   };
-  std::byte* keep(SharedMemory memory, std::size_t size, const Uuid& device);
+  std::byte* keep(Mapping mapping);
+  /// The mapping that begins here, opened or not as `call` wants it. An EnvironmentError if there is none.
+  [[nodiscard]] std::map<const std::byte*, Mapping>::const_iterator mapping_at(const std::byte* memory, bool opened,
+                                                                               const char* call) const;
   /// The mapping with this address in it; null for host memory.
   [[nodiscard]] const Mapping* mapping_of(const std::byte* address) const;
-  [[nodiscard]] Copy make_copy(std::byte* to, const std::byte* from, Bytes size) const;
-  /// Refuses what a GPU could not reach: a flag outside of page-locked memory. An EnvironmentError, as CUDA's would be.
-  void require_pinned(const std::uint64_t* word) const;
+  [[nodiscard]] Copy make_copy(std::byte* to, const std::byte* from, Bytes size, Engine engine) const;
+  /// Refuses bytes beyond the end of device memory, and of a kernel what it does not reach. Returns mapping_of().
+  const Mapping* require_reach(const std::byte* memory, std::size_t size, Engine engine) const;
   /// Moves as much of the copy as there is, but no more than `room`. Returns how much that was.
   std::size_t move_some(Copy& copy, std::size_t room);
   /// Lets a kernel that computes go on; false while it is not through.
@@ -110,9 +117,9 @@ class HostRuntime final : public DeviceRuntime {
 
   std::vector<DeviceInfo> devices_;
   HostPeers peers_;
-  Bytes used_{};                                    ///< of the selected device, by this process
-  std::map<const std::byte*, Mapping> mappings_;    ///< by first address
-  std::map<const std::byte*, std::size_t> pinned_;  ///< host memory that pin() has page-locked: its size
+  Bytes used_{};                                  ///< of the selected device, by this process
+  std::map<const std::byte*, Mapping> mappings_;  ///< by first address
+  PinnedMemory pinned_;
   std::vector<std::byte> bounce_;  ///< where copies between devices without peer access pass through the host
   std::array<Queue, kStreams> queues_{};
   HostTransforms transforms_;

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -35,6 +36,13 @@ std::string switches() {
     if (entry.starts_with("NCCL_")) text += ", " + std::string(entry);
   }
   return text;
+}
+
+/// Waits until `deadline`. What has not ended by then is left to its caller, who ends NCCL's kernels before anything
+/// may wait for their stream: they wait for peers, for ever.
+std::optional<Status> wait_until(Rank& rank, Op op, Seconds deadline) {
+  const auto done = rank.wait_any({&op, 1}, deadline);
+  return done ? std::optional(done->status) : std::nullopt;
 }
 
 /// NCCL's communicator of some ranks.
@@ -121,12 +129,11 @@ class LibraryCommunicator final : public Communicator {
       enqueue(what, memory, data.length.count() / halves, queue);
     });
     rank_.step("wait");
-    const Status status = wait(rank_, op, rank_.now() + timeout_);
-    if (status != Status::delivered) {
-      real_.forget_enqueued(name());
-      comm_.fail();
-    }
-    return {status, "step 'wait': NCCL's kernel has not ended"};
+    if (const auto status = wait_until(rank_, op, rank_.now() + timeout_)) return {*status};
+    real_.forget_enqueued(name());
+    comm_.fail();
+    rank_.abandon(op);
+    return {Status::timed_out, "step 'wait': NCCL's kernel has not ended"};
   }
 
   void enqueue(Collective what, std::byte* memory, std::uint64_t bytes, nccl::Queue queue) {
@@ -197,11 +204,11 @@ class LibraryChannel final : public Channel {
       }));
     }
     rank_.step("wait");
-    for (const Op op : ops) {
-      const Status status = wait(rank_, op, deadline);
-      if (status == Status::delivered) continue;
+    for (std::size_t first = 0; first < ops.size(); ++first) {
+      if (wait_until(rank_, ops[first], deadline)) continue;
       comm_.fail();
-      return {status, "step 'wait': NCCL's kernel has not ended"};
+      for (const Op op : std::span(ops).subspan(first)) rank_.abandon(op);
+      return {Status::timed_out, "step 'wait': NCCL's kernel has not ended"};
     }
     return {};
   }

@@ -55,11 +55,10 @@ End PacedRuntime::end_of(const std::byte* address, Engine engine) const {
   assert(behind != known_.begin());
   End end = std::prev(behind)->second;
   // The kernel runs on this process's device.
-  const Location own{Location::Kind::gpu, role_.gpu};
-  const bool mine = end.memory == Memory::device && end.location == own;
-  end.kernel = (engine == Engine::kernel || engine == Engine::resident) && mine;
+  end.own = end.memory == Memory::device && end.location == Location{Location::Kind::gpu, role_.gpu};
+  end.kernel = (engine == Engine::kernel || engine == Engine::resident) && end.own;
   end.resident = engine == Engine::resident && end.kernel;
-  end.by_cpu = engine == Engine::cpu && mine;
+  end.by_cpu = engine == Engine::cpu && end.own;
   return end;
 }
 
@@ -93,7 +92,13 @@ void PacedRuntime::free(std::byte* memory) {
 void PacedRuntime::pin(std::byte* memory, Bytes size) {
   const Seconds start = clock_.now();
   inner_->pin(memory, size);
+  pinned_.pin(memory, size);
   if (known_.contains(memory)) pass_until(start + per_gib(costs().pin_base.value, costs().pin_per_gib.value, size));
+}
+
+void PacedRuntime::unpin(std::byte* memory) {
+  pinned_.unpin(memory);
+  inner_->unpin(memory);
 }
 
 void PacedRuntime::know_host_memory(std::byte* memory, Memory kind, Locality locality, const Uuid& device) {
@@ -221,6 +226,7 @@ Event PacedRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<
 Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,
                                    Engine engine) {
   const Seconds start = clock_.now();
+  pinned_.require(flag);
   const PacedPath& way = paced_path(from, to, engine);
   const model::CopyEnding ending = role_.topology.put_ending(end_of(from, engine), end_of(to, engine), way.copy, size);
   const Seconds signal = ending.signal_with_end ? Seconds{} : needed(costs().signal, "signal");
@@ -257,31 +263,29 @@ Event PacedRuntime::compute(Seconds duration, Stream stream) {
                     stream, start);
 }
 
-void PacedRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) {
-  const Seconds start = clock_.now();
+void PacedRuntime::work_on_host(const PacedPath& way, Bytes size, Stream stream, Seconds start,
+                                const std::function<void()>& work) {
   Queue& queue = queue_of(stream);
-  const PacedPath& way = paced_path(from, to, engine);
   const Seconds due =
       schedule(queue, {.way = &way, .size = size}, start + model::on_cpu(way.copy.cost->overhead.value, speed_));
   queue.last_end = std::max(queue.last_end, due);
-  inner_->copy_on_host(to, from, size, stream, engine);
+  work();
   note_moved(queue);
   count(way, size, due);
   pass_until(due);
 }
 
+void PacedRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) {
+  const Seconds start = clock_.now();
+  work_on_host(paced_path(from, to, engine), size, stream, start,
+               [&] { inner_->copy_on_host(to, from, size, stream, engine); });
+}
+
 /// Two thirds of what it touches are what a copy does.
 void PacedRuntime::add_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
   const Seconds start = clock_.now();
-  Queue& queue = queue_of(stream);
-  const PacedPath& way = paced_path(from, to, Engine::dma);
-  const Bytes touched{size.count() * 3 / 2};
-  const Seconds due = schedule(queue, {.way = &way, .size = touched}, start + way.copy.cost->overhead.value);
-  queue.last_end = std::max(queue.last_end, due);
-  inner_->add_on_host(to, from, size, stream);
-  note_moved(queue);
-  count(way, touched, due);
-  pass_until(due);
+  work_on_host(paced_path(from, to, Engine::dma), Bytes{size.count() * 3 / 2}, stream, start,
+               [&] { inner_->add_on_host(to, from, size, stream); });
 }
 
 Answer PacedRuntime::transforms() const {

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -24,6 +25,7 @@
 
 #include "platforms/topology/topology.hpp"
 #include "real/device/device_runtime.hpp"
+#include "real/device/pinned_memory.hpp"
 #include "real/pace/pace_clock.hpp"
 
 namespace twinlink::real {
@@ -59,7 +61,7 @@ class PacedRuntime final : public DeviceRuntime {
   void free(std::byte* memory) override;
   /// At the host's own speed unless the rank knows the memory: what the job pins for itself is not on the platform.
   void pin(std::byte* memory, Bytes size) override;
-  void unpin(std::byte* memory) override { inner_->unpin(memory); }
+  void unpin(std::byte* memory) override;
   void know_host_memory(std::byte* memory, Memory kind, Locality locality, const Uuid& device) override;
   void forget_host_memory(std::byte* memory) override;
   void register_memory(std::byte* memory, Bytes size) override;
@@ -136,6 +138,8 @@ class PacedRuntime final : public DeviceRuntime {
   static Seconds schedule(Queue& queue, const Copy& copy, Seconds posted);
   /// The caller has started to post `copy` at `start`. Fills in the times.
   Event start_copy(Copy copy, Stream stream, Seconds start);
+  /// The caller has started at `start`, and does `work` in its turn of the stream until the time of `size` is over.
+  void work_on_host(const PacedPath& way, Bytes size, Stream stream, Seconds start, const std::function<void()>& work);
   void note_moved(Queue& queue);
   /// Ends what has been moved and whose time is over.
   void advance(Queue& queue);
@@ -154,6 +158,7 @@ class PacedRuntime final : public DeviceRuntime {
   double speed_ = 1;  ///< of the CPU, for on_cpu()
   model::RuntimeCosts costs_;
   std::map<const std::byte*, model::End> known_;  ///< memory that copies may name, by its first address
+  PinnedMemory pinned_;                           ///< in which flags lie
   using EndKey = std::array<std::size_t, 6>;
   std::map<std::pair<EndKey, EndKey>, PacedPath> paced_paths_;  ///< those asked for so far: finding a route takes long
   std::array<Queue, kStreams> queues_{};

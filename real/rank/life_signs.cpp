@@ -1,6 +1,7 @@
 #include "real/rank/life_signs.hpp"
 
 #include <atomic>
+#include <utility>
 
 namespace twinlink::real {
 namespace {
@@ -11,7 +12,8 @@ std::atomic_ref<std::uint64_t> counter_in(const SharedMemory& memory) {
 
 }  // namespace
 
-LifeSigns::LifeSigns() : own_(SharedMemory::create(Bytes{sizeof(std::uint64_t)})) {}
+LifeSigns::LifeSigns(std::function<Clock::time_point()> now)
+    : now_(std::move(now)), own_(SharedMemory::create(Bytes{sizeof(std::uint64_t)})) {}
 
 void LifeSigns::attach(RankId peer, const SharedMemory::Token& token) {
   peers_.insert_or_assign(peer, Seen{.memory = SharedMemory::open(token)});
@@ -23,7 +25,7 @@ Seconds LifeSigns::silence_of(RankId peer) {
   const auto found = peers_.find(peer);
   if (found == peers_.end()) return {};
   Seen& seen = found->second;
-  const auto now = Clock::now();
+  const Clock::time_point now = now_();
   const std::uint64_t count = counter_in(seen.memory).load(std::memory_order_relaxed);
   // Nobody has looked for a while: what stood still in between may have gone on and stopped again.
   constexpr std::chrono::seconds kForgotten{2};

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 
 #include "protocols/core/rank.hpp"
@@ -15,7 +16,10 @@ namespace twinlink::real {
 /// stands still is stopped, stuck in a call, or gone.
 class LifeSigns {
  public:
-  LifeSigns();
+  using Clock = std::chrono::steady_clock;
+
+  /// Keeps time by `now`, the host's monotonic clock or a test's.
+  explicit LifeSigns(std::function<Clock::time_point()> now = Clock::now);
 
   /// For the peers' attach().
   [[nodiscard]] const SharedMemory::Token& token() const { return own_.token(); }
@@ -29,7 +33,6 @@ class LifeSigns {
   [[nodiscard]] Seconds silence_of(RankId peer);
 
  private:
-  using Clock = std::chrono::steady_clock;
   struct Seen {
     SharedMemory memory;
     std::uint64_t count = 0;
@@ -37,6 +40,7 @@ class LifeSigns {
     Clock::time_point asked{};
   };
 
+  std::function<Clock::time_point()> now_;
   SharedMemory own_;
   std::uint64_t count_ = 0;
   std::map<RankId, Seen> peers_;

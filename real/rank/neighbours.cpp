@@ -102,6 +102,20 @@ std::string try_mapping(DeviceRuntime& runtime, Shared shared, RankId peer, cons
   }
 }
 
+/// The checks that every peer-to-peer program makes before it asks the driver.
+Answer check_capabilities(const DeviceInfo& one, const DeviceInfo& other) {
+  for (const DeviceInfo* device : {&one, &other}) {
+    if (!device->unified_addressing) {
+      return Answer::refused(fmt::format("{} ({}) has no unified addressing", device->name, to_string(device->uuid)));
+    }
+    if (device->capability_major < 2) {
+      return Answer::refused(fmt::format("{} ({}) has compute capability {}.{}, peer access needs 2.0", device->name,
+                                         to_string(device->uuid), device->capability_major, device->capability_minor));
+    }
+  }
+  return Answer::granted();
+}
+
 Row look_around(DeviceRuntime& runtime, Shared shared, const std::vector<Introduction>& ranks,
                 const std::vector<Sample>& samples, std::size_t self) {
   Row row;
@@ -142,19 +156,6 @@ std::string both_ways(const std::vector<Row>& rows, std::vector<std::string> Row
 Answer answer(const std::string& reason) { return reason.empty() ? Answer::granted() : Answer::refused(reason); }
 
 }  // namespace
-
-Answer check_capabilities(const DeviceInfo& one, const DeviceInfo& other) {
-  for (const DeviceInfo* device : {&one, &other}) {
-    if (!device->unified_addressing) {
-      return Answer::refused(fmt::format("{} ({}) has no unified addressing", device->name, to_string(device->uuid)));
-    }
-    if (device->capability_major < 2) {
-      return Answer::refused(fmt::format("{} ({}) has compute capability {}.{}, peer access needs 2.0", device->name,
-                                         to_string(device->uuid), device->capability_major, device->capability_minor));
-    }
-  }
-  return Answer::granted();
-}
 
 Neighbours meet_neighbours(const Mpi& mpi, DeviceRuntime& runtime, const std::string& host, Shared shared) {
   const auto self = static_cast<std::size_t>(mpi.rank());

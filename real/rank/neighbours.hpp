@@ -39,7 +39,4 @@ struct Shared {
 /// Opens in `shared` what the node's other ranks have; where that cannot be done, device_mapping says so. Collective.
 Neighbours meet_neighbours(const Mpi& mpi, DeviceRuntime& runtime, const std::string& host, Shared shared);
 
-/// The checks that every peer-to-peer program makes before it asks the driver.
-Answer check_capabilities(const DeviceInfo& one, const DeviceInfo& other);
-
 }  // namespace twinlink::real

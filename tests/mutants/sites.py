@@ -116,7 +116,7 @@ class Finder:
             arguments = list(cursor.get_arguments())
             if infix and len(arguments) == 2:
                 self.change_operator(cursor, arguments)
-            elif not infix and cursor.spelling not in ("max", "min", "swap", "gcd"):  # of either order
+            elif not infix and cursor.spelling not in ("max", "min", "swap", "gcd", "hypot", "equal", "equivalent"):  # of either order
                 self.swap_arguments(cursor, arguments)
         elif kind == Kind.INTEGER_LITERAL:
             self.change_constant(cursor)
@@ -198,7 +198,17 @@ class Finder:
 
 
 def planted(source, chosen):
-    """The bytes `source` with all sites of `chosen`, a list of (number, site) whose places do not overlap."""
+    """The bytes `source` with all sites of `chosen`, a list of (number, site) whose places do not overlap. Lines keep their
+    numbers, but for what has comments or raw strings within."""
     for number, site in sorted(chosen, key=lambda one: -one[1].begin):
-        source = source[:site.begin] + site.text.replace("NUMBER", str(number)).encode() + source[site.end:]
+        text = site.text.replace("NUMBER", str(number)).encode()
+        if b"//" not in text and b'R"' not in text:
+            text = text.replace(b"\n", b" ") + b"\n" * source.count(b"\n", site.begin, site.end)
+        source = source[:site.begin] + text + source[site.end:]
     return b'#include "tests/mutants/mutant.hpp"\n#line 1\n' + source
+
+
+def lines_of(source, site):
+    """The numbers of the lines of `source` that the site is on."""
+    first = source.count(b"\n", 0, site.begin) + 1
+    return set(range(first, first + source.count(b"\n", site.begin, site.end) + 1))

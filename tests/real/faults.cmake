@@ -48,10 +48,6 @@ fault_test(killed_gpudirect_v2 ${run} --protocol gpudirect-v2 -b 64K -e 64K -i 1
   CODE fails SAYS "rank 1 .*exited on.signal 9" SILENT)
 fault_test(killed_staging ${run} --protocol staging -b 64K -e 64K -i 100000 FAULT MPI:500
   CODE fails SAYS "rank 1 .*exited on.signal 9" SILENT)
-fault_test(killed_cuda_ipc ${run} --protocol cuda-ipc -b 1M -e 1M FAULT MPI:100
-  CODE fails SAYS "rank 1 .*exited on.signal 9" SILENT)
-fault_test(killed_symmetric_put ${run} --protocol symmetric-put -b 64K -e 64K -i 100000 FAULT MPI:200
-  CODE fails SAYS "rank 1 .*exited on.signal 9" SILENT)
 fault_test(killed_symmetric_put_blocks DEVICES host ${run} --protocol symmetric-put -o engine=blocks -b 64K -e 64K
   -i 100000 FAULT MPI:200 CODE fails SAYS "rank 1 .*exited on.signal 9" SILENT)
 fault_test(killed_nccl DEVICES host ${run} --protocol nccl -b 64K -e 64K -i 100000 FAULT MPI:200
@@ -85,10 +81,6 @@ fault_test(refused_at_the_start ${run} --protocol cuda-ipc -e 4 FAULT_host open:
 # Peer access that drops what it should move, although all calls succeed.
 fault_test(lost_gpudirect_v2 PROGRAM faulty_run ARGUMENTS @DEVICE@ gpudirect-v2
   CODE 1 SAYS "rank [01]: gpudirect-v2, 4 B: dropped at byte 0" SILENT)
-fault_test(lost_symmetric_put PROGRAM faulty_run ARGUMENTS @DEVICE@ symmetric-put
-  CODE 1 SAYS "rank [01]: symmetric-put, 4 B: dropped at byte 0" SILENT)
-fault_test(lost_cuda_ipc PROGRAM faulty_run ARGUMENTS @DEVICE@ cuda-ipc
-  CODE 1 SAYS "rank [01]: cuda-ipc, 4 B: dropped at byte 0" SILENT)
 
 # There is no room for what a node shares: for the table of exports, before MPI begins, and for a buffer.
 fault_test(no_shared_memory_at_the_start ${run} --protocol gpudirect-v2 -e 4 FAULT ftruncate:1

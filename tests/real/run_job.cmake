@@ -1,7 +1,8 @@
 # Runs a job under mpirun and checks how it ends.
 #   cmake -D MPIEXEC=... -D RANKS=2 -D PROGRAM=... -D ARGUMENTS="a|b" -D CODE=2 -D ONCE="text" -P run_job.cmake
 # CODE: the exit code; "fails": any but 0. ONCE: text that standard error must hold exactly once. RANKS=0: without
-# mpirun. A "//" among the arguments: the command of the next rank follows. SHOWS: text that standard output must hold.
+# mpirun. A "//" among the arguments: the command of the next rank follows. SHOWS: text that standard output must hold;
+# PRINTS: exactly once.
 # The job must end by itself in SECONDS (60: a job of 1 s takes 20 where other work holds both cores).
 #
 # Of jobs that a fault ends:
@@ -55,12 +56,18 @@ elseif(NOT code EQUAL CODE)
   message(FATAL_ERROR "the exit code should have been ${CODE}\n${story}")
 endif()
 
-if(DEFINED ONCE)
-  string(FIND "${errors}" "${ONCE}" first)
-  string(FIND "${errors}" "${ONCE}" last REVERSE)
+function(require_once where text what)
+  string(FIND "${text}" "${what}" first)
+  string(FIND "${text}" "${what}" last REVERSE)
   if(first EQUAL -1 OR NOT first EQUAL last)
-    message(FATAL_ERROR "standard error should hold once: ${ONCE}\n${story}")
+    message(FATAL_ERROR "standard ${where} should hold once: ${what}\n${story}")
   endif()
+endfunction()
+if(DEFINED ONCE)
+  require_once(error "${errors}" "${ONCE}")
+endif()
+if(DEFINED PRINTS)
+  require_once(output "${output}" "${PRINTS}")
 endif()
 if(DEFINED SAYS AND NOT errors MATCHES "${SAYS}")
   message(FATAL_ERROR "standard error should match: ${SAYS}\n${story}")

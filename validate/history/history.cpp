@@ -193,7 +193,6 @@ History::~History() = default;
 
 void History::add(const FleetFiles& files) {
   Transaction all(connection_.get());
-  Statement known(connection_.get(), "SELECT run FROM node_runs WHERE node = ? AND kind = ? AND date = ? AND file = ?");
   Statement run(
       connection_.get(),
       "INSERT OR IGNORE INTO node_runs (node, kind, date, host, gpus, software, file) VALUES (?, ?, ?, ?, ?, ?, ?)");

@@ -109,6 +109,7 @@ class NvbandwidthText {
       test_["status"] = "without a result";
     }
     tests_.push_back(std::exchange(test_, {}));
+    expects_columns_ = false;
   }
 
   const std::string& file_;

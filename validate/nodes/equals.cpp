@@ -159,15 +159,14 @@ class Holder {
     }
   }
 
-  /// What nine of ten nodes of a kind have, and what one of ten has.
+  /// What nine of ten others of a kind have, and what one of ten others has.
   void find_missing() {
-    constexpr double kNearlyAll = 0.9;
     std::vector<std::size_t> have(result_.keys.size());
-    std::map<std::string, double> nodes;
+    std::map<std::string, std::size_t> nodes;
     for (const HeldNode& node : result_.nodes) {
       for (const HeldCurve& held : node.curves) ++have[held.key];
     }
-    for (const Kind& kind : result_.kinds) nodes[kind.name] = static_cast<double>(kind.nodes);
+    for (const Kind& kind : result_.kinds) nodes[kind.name] = kind.nodes;
     for (HeldNode& node : result_.nodes) {
       std::set<std::string> kinds;
       std::set<std::size_t> own;
@@ -178,9 +177,9 @@ class Holder {
       for (std::size_t key = 0; key < have.size(); ++key) {
         const std::string& kind = result_.keys[key].kind;
         if (!kinds.contains(kind) || nodes[kind] < kLeastEquals) continue;
-        const auto count = static_cast<double>(have[key]);
-        if (!own.contains(key) && count >= kNearlyAll * nodes[kind]) node.missing.push_back(key);
-        if (own.contains(key) && count <= (1 - kNearlyAll) * nodes[kind]) node.extra.push_back(key);
+        const std::size_t others = nodes[kind] - 1;
+        if (!own.contains(key) && 10 * have[key] >= 9 * others) node.missing.push_back(key);
+        if (own.contains(key) && 10 * (have[key] - 1) <= others) node.extra.push_back(key);
       }
     }
   }

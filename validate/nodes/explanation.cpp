@@ -147,16 +147,9 @@ std::optional<Explanation> way_to_adapter(const HeldNode& node) {
 
 /// What of a GPU is common to all that is slower; empty: they have no GPU in common.
 std::vector<std::string> common_place(const std::vector<Slower>& slower) {
-  std::map<std::string, std::size_t> at;
-  std::size_t curves = 0;
-  for (const Slower& each : slower) {
-    if (each.of != Slower::Of::gpu) continue;
-    ++curves;
-    at[each.places.front()] += 1;
-  }
-  if (curves == 0) return {};
+  const auto worst = std::ranges::find(slower, Slower::Of::gpu, &Slower::of);
+  if (worst == slower.end()) return {};
   // Peers of an ill GPU are slower as well, but a fraction of it only.
-  const auto worst = std::ranges::find_if(slower, [](const Slower& each) { return each.of == Slower::Of::gpu; });
   for (const Slower& each : slower) {
     const bool other = each.of == Slower::Of::gpu && each.places != worst->places;
     if (other && each.test == worst->test && each.slower > worst->slower / 2) return {};

@@ -269,11 +269,11 @@ std::vector<Imported> read_tables(const std::filesystem::path& file, const std::
   try {
     return {import_content(*tool, content, name, each)};
   } catch (const UsageError& error) {
-    // Either --ranks is of no use to it, or it holds several tables, which are all wanted.
+    // Either --ranks is of no use to it, which it says, or it holds several tables, which are all wanted.
     each.ranks.reset();
     const std::string why = error.what();
     if (why.find(" tables, of which --table N") == std::string::npos) {
-      if (!wishes.ranks) throw;
+      if (!why.starts_with("--ranks")) throw;
       return {import_content(*tool, content, name, each)};
     }
   }

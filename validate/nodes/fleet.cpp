@@ -60,8 +60,9 @@ class Judge {
     if (!result_.plan.base.empty()) base_ = model::read_platform(result_.plan.base);
     if (base_) require_machine();
     result_.equals = hold_among_equals(result_.files, result_.plan.equals);
-    result_.remarks = result_.files.remarks;
-    result_.remarks.insert(result_.remarks.end(), result_.equals.remarks.begin(), result_.equals.remarks.end());
+    for (const auto* remarks : {&result_.files.remarks, &result_.equals.remarks}) {
+      result_.remarks.insert(result_.remarks.end(), remarks->begin(), remarks->end());
+    }
     note_lacks();
     for (std::size_t node = 0; node < result_.files.nodes.size(); ++node) add_row(node);
     if (base_) hold_whole();

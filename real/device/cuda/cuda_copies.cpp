@@ -1,11 +1,11 @@
 // CudaRuntime's copies: by the copy engine, by kernels and by the one that stays.
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <iterator>
 #include <vector>
 
 #include "protocols/core/blocks.hpp"
+#include "protocols/core/errors.hpp"
 #include "real/device/cuda/copy_kernel.hpp"
 #include "real/device/cuda/cuda_check.hpp"
 #include "real/device/cuda/cuda_runtime.hpp"
@@ -179,10 +179,13 @@ const void* CudaRuntime::upload_bytes(std::span<const std::byte> bytes, std::siz
 std::uint64_t* CudaRuntime::on_device(std::uint64_t* word) const {
   auto* const byte = static_cast<std::byte*>(static_cast<void*>(word));
   const auto behind = pinned_.upper_bound(byte);
-  assert(behind != pinned_.begin() && "flags lie in memory that pin() has page-locked");
-  const auto& [start, there] = *std::prev(behind);
-  assert(byte < start + there.second);
-  return static_cast<std::uint64_t*>(static_cast<void*>(there.first + (byte - start)));
+  if (behind != pinned_.begin()) {
+    const auto& [start, there] = *std::prev(behind);
+    if (byte + sizeof *word <= start + there.second) {
+      return static_cast<std::uint64_t*>(static_cast<void*>(there.first + (byte - start)));
+    }
+  }
+  throw EnvironmentError("copy_and_raise", "the flag lies in memory that is not page-locked");
 }
 
 Event CudaRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes size, Flag flag, Stream stream,

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "real/system/pattern.hpp"
@@ -80,13 +81,86 @@ TEST_F(HostRuntimeTest, AFlagOutsideOfWhatIsPageLockedIsRefused) {
   };
   EXPECT_THROW(raise(2), EnvironmentError);
   runtime.pin(at(1), Bytes{2 * sizeof(std::uint64_t)});
-  runtime.pin(at(4), Bytes{sizeof(std::uint64_t)});
+  runtime.pin(at(4), Bytes{sizeof(std::uint64_t) + 4});  // the next one begins in it
   for (const std::size_t i : {1, 2, 4}) EXPECT_NO_THROW(raise(i)) << i;
   for (const std::size_t i : {0, 3, 5}) EXPECT_THROW(raise(i), EnvironmentError) << i;
   EXPECT_EQ(words, (std::array<std::uint64_t, 6>{0, 7, 7, 0, 7, 0}));
   runtime.unpin(at(1));
   EXPECT_THROW(raise(2), EnvironmentError);
   EXPECT_NO_THROW(raise(4));
+}
+
+TEST_F(HostRuntimeTest, MemoryIsPageLockedOnceAndAsAWholeGivenBack) {
+  std::array<std::byte, 64> bytes{};
+  runtime.pin(bytes.data() + 16, 16_B);
+  runtime.pin(bytes.data() + 48, 8_B);
+  for (const auto& [at, size] : std::vector<std::pair<std::size_t, Bytes>>{
+           {0, 0_B}, {0, 17_B}, {0, 64_B}, {16, 16_B}, {20, 4_B}, {31, 1_B}, {31, 17_B}, {40, 9_B}, {55, 9_B}}) {
+    EXPECT_THROW(runtime.pin(bytes.data() + at, size), EnvironmentError) << at << " " << size.count();
+  }
+  for (const auto& [at, size] : std::vector<std::pair<std::size_t, Bytes>>{{0, 16_B}, {32, 16_B}, {56, 8_B}}) {
+    EXPECT_NO_THROW(runtime.pin(bytes.data() + at, size)) << at;
+  }
+  EXPECT_THROW(runtime.unpin(bytes.data() + 20), EnvironmentError);
+  runtime.unpin(bytes.data() + 16);
+  EXPECT_THROW(runtime.unpin(bytes.data() + 16), EnvironmentError);
+  EXPECT_NO_THROW(runtime.pin(bytes.data() + 20, 4_B));
+}
+
+TEST_F(HostRuntimeTest, MemoryIsGivenBackAsItWasTaken) {
+  std::byte* const own = runtime.allocate(kSize);
+  HostRuntime peer("here", 0, HostPeers::all);
+  std::byte* const opened = peer.open_memory(runtime.export_memory(own), runtime.device().uuid);
+  EXPECT_THROW(runtime.close_memory(own), EnvironmentError);
+  EXPECT_THROW(peer.free(opened), EnvironmentError);
+  EXPECT_THROW(peer.export_memory(opened), EnvironmentError);
+  for (std::byte* const nobodys : {own + 1, static_cast<std::byte*>(nullptr)}) {
+    EXPECT_THROW(runtime.free(nobodys), EnvironmentError);
+    EXPECT_THROW(runtime.export_memory(nobodys), EnvironmentError);
+  }
+  peer.close_memory(opened);
+  EXPECT_THROW(peer.close_memory(opened), EnvironmentError);
+  runtime.free(own);
+  EXPECT_THROW(runtime.free(own), EnvironmentError);
+}
+
+TEST_F(HostRuntimeTest, NothingPassesTheEndOfDeviceMemory) {
+  std::byte* const one = runtime.allocate(kSize);
+  std::byte* const other = runtime.allocate(1_KiB);
+  const std::vector<Block> blocks{{0_B, 0_B, 8_B}, {1020_B, 100_B, 5_B}};
+  EXPECT_THROW(runtime.copy(one, other, 1025_B, Stream{0}, Engine::dma), EnvironmentError);
+  EXPECT_THROW(runtime.copy(other + 1, one, 1024_B, Stream{0}, Engine::kernel), EnvironmentError);
+  EXPECT_THROW(runtime.copy_blocks(other, one, blocks, Stream{0}, Engine::dma), EnvironmentError);
+  EXPECT_THROW(runtime.add(one, other + 8, 1024_B, Stream{0}), EnvironmentError);
+  EXPECT_THROW(runtime.copy_now(other, one, 1025_B), EnvironmentError);
+  // Of what was refused nothing is left in the stream.
+  finish(runtime.copy(other, one, 1024_B, Stream{0}, Engine::dma));
+  finish(runtime.copy(other + 1024, one, 0_B, Stream{0}, Engine::kernel));
+}
+
+TEST_F(HostRuntimeTest, KernelsReachWhatIsPageLockedAndPeersWithAccess) {
+  std::byte* const own = runtime.allocate(kSize);
+  std::vector<std::byte> host(1024);
+  runtime.pin(host.data() + 8, 1000_B);
+  for (const Engine engine : {Engine::kernel, Engine::resident}) {
+    EXPECT_THROW(runtime.copy(own, host.data(), 8_B, Stream{0}, engine), UsageError);
+    EXPECT_THROW(runtime.copy(host.data() + 8, own, 1001_B, Stream{0}, engine), UsageError);
+    finish(runtime.copy(host.data() + 8, own, 1000_B, Stream{0}, engine));
+  }
+  EXPECT_THROW(runtime.add(own, host.data(), 8_B, Stream{0}), UsageError);
+  finish(runtime.copy(own, host.data(), 1024_B, Stream{0}, Engine::dma));
+  for (const HostPeers peers : {HostPeers::all, HostPeers::none}) {
+    HostRuntime peer("here", 0, peers);
+    std::byte* const opened = peer.open_memory(runtime.export_memory(own), runtime.device().uuid);
+    std::byte* const theirs = peer.allocate(8_B);
+    const auto copy = [&] { peer.copy(opened, theirs, 8_B, Stream{0}, Engine::kernel); };
+    if (peers == HostPeers::all) {
+      EXPECT_NO_THROW(copy());
+    } else {
+      EXPECT_THROW(copy(), UsageError);
+    }
+    EXPECT_NO_THROW(peer.copy(theirs, theirs, 8_B, Stream{0}, Engine::kernel));
+  }
 }
 
 TEST_F(HostRuntimeTest, StreamsShareTheEngine) {
@@ -164,15 +238,16 @@ TEST_F(HostRuntimeTest, WithoutPeerAccessCopiesBetweenDevicesArriveToo) {
 TEST(EmulatedMemory, HasAnEndThatIsNamed) {
   HostRuntime small("here", 3, HostPeers::all, 1_MiB);
   EXPECT_EQ(small.device().memory, 1_MiB);
-  std::byte* const most = small.allocate(1_MiB - 1_B);
+  std::byte* const most = small.allocate(1_MiB - 2_B);
   std::byte* const last = small.allocate(1_B);
   try {
-    static_cast<void>(small.allocate(1_B));
+    static_cast<void>(small.allocate(2_B));
     ADD_FAILURE() << "the device was full";
   } catch (const EnvironmentError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("allocate 1 B: out of device memory: emulated:03 has 1048576 B, of "
-                                                 "which 1048576 B are in use"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("allocate 2 B: out of device memory: emulated:03 has 1048576 B, of "
+                                                 "which 1048575 B are in use"));
   }
+  small.free(small.allocate(1_B));
   small.free(most);
   small.free(small.allocate(1_MiB - 1_B));
   small.free(last);
@@ -193,7 +268,10 @@ TEST(EmulatedMemory, OfAnotherDeviceGivesNoneBackToTheOwn) {
   std::byte* const own = runtime.allocate(1_MiB);
   runtime.free(runtime.allocate_on(emulated_uuid("here", 1), 1_MiB));
   EXPECT_THROW(static_cast<void>(runtime.allocate(1_B)), EnvironmentError);
+  EXPECT_THROW(static_cast<void>(runtime.allocate_on(runtime.device().uuid, 1_B)), EnvironmentError);
   runtime.free(own);
+  for (int i = 0; i < 2; ++i) runtime.free(runtime.allocate_on(runtime.device().uuid, 1_MiB));
+  EXPECT_THROW(static_cast<void>(runtime.allocate(1_MiB + 1_B)), EnvironmentError);
   runtime.free(runtime.allocate(1_MiB));
 }
 

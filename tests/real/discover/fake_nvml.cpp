@@ -1,7 +1,11 @@
 // A stand-in for libnvidia-ml.so.1, with three GPUs as NVML would tell of them. TWINLINK_FAKE_NVML says which machine:
 //   switch   (the default) 0000:13, 14, 81; each has 18 NVLinks to an NVSwitch; all are peers
-//   direct   two NVLinks between 13 and 14, told without the kind of the other end; 81 has none, and is no peer
-//   silent   as switch, of a virtual machine: no memory sizes, PCIe widths, link speeds and other ends
+//   direct   two NVLinks between 13 and 14, told without the kind of the other end; 81 has none: it does not read the
+//            others, and they do not write it
+//   silent   as switch, of a virtual machine: no memory sizes, PCIe widths, link speeds and other ends,
+//            and nothing of what 81 reaches
+//   mixed    13 and 14 alone; 13 has links to an NVSwitch, to 14, to a GPU that nobody sees here and to a CPU's memory,
+//            one of which is down
 //   no-driver, lost: nvmlInit fails; a GPU does not answer
 #include <cstdlib>
 #include <cstring>
@@ -35,6 +39,7 @@ void fill(PciInfo* pci, unsigned bus) {
 }
 
 unsigned links(Device device) {
+  if (machine("mixed")) return index_of(device) == 1 ? 5 : 0;
   if (!machine("direct")) return 18;
   return kBuses[index_of(device)] == 0x81 ? 0 : 2;
 }
@@ -53,11 +58,11 @@ Return nvmlSystemGetDriverVersion(char* text, unsigned size) {
   return kSuccess;
 }
 Return nvmlDeviceGetCount_v2(unsigned* count) {
-  *count = kGpus;
+  *count = machine("mixed") ? kGpus - 1 : kGpus;
   return kSuccess;
 }
 Return nvmlDeviceGetHandleByIndex_v2(unsigned index, Device* found) {
-  *found = device(index);
+  *found = device(machine("mixed") ? index + 1 : index);
   return index < kGpus ? kSuccess : kInvalidArgument;
 }
 Return nvmlDeviceGetName(Device, char* text, unsigned size) {
@@ -92,17 +97,19 @@ Return nvmlDeviceGetMaxPcieLinkWidth(Device, unsigned* width) {
 }
 Return nvmlDeviceGetNvLinkState(Device device, unsigned link, int* active) {
   if (link >= 18) return kInvalidArgument;
-  *active = link < links(device) ? 1 : 0;
+  *active = link < links(device) && !(machine("mixed") && link == 2) ? 1 : 0;
   return kSuccess;
 }
-Return nvmlDeviceGetNvLinkRemotePciInfo_v2(Device device, unsigned, PciInfo* pci) {
+Return nvmlDeviceGetNvLinkRemotePciInfo_v2(Device device, unsigned link, PciInfo* pci) {
   if (machine("silent")) return kNotSupported;
+  if (machine("mixed")) return fill(pci, link == 1 ? 0x14 : 0xc0 + link), kSuccess;
   fill(pci, machine("direct") ? (kBuses[index_of(device)] == 0x13 ? 0x14 : 0x13) : 0xc1);
   return kSuccess;
 }
-Return nvmlDeviceGetNvLinkRemoteDeviceType(Device, unsigned, int* type) {
-  *type = kRemoteSwitch;
-  return machine("switch") ? kSuccess : kNotSupported;
+Return nvmlDeviceGetNvLinkRemoteDeviceType(Device, unsigned link, int* type) {
+  static constexpr int kMixed[] = {kRemoteSwitch, kRemoteGpu, kRemoteGpu, kRemoteGpu, kRemoteNpu};
+  *type = machine("mixed") ? kMixed[link] : kRemoteSwitch;
+  return machine("switch") || machine("mixed") ? kSuccess : kNotSupported;
 }
 Return nvmlDeviceGetFieldValues(Device, int count, FieldValue* values) {
   for (int i = 0; i < count; ++i) {
@@ -112,10 +119,11 @@ Return nvmlDeviceGetFieldValues(Device, int count, FieldValue* values) {
   }
   return kSuccess;
 }
-Return nvmlDeviceGetP2PStatus(Device from, Device to, int, int* status) {
-  const bool far = kBuses[index_of(from)] == 0x81 || kBuses[index_of(to)] == 0x81;
-  *status = machine("direct") && far ? 1 : 0;
-  return kSuccess;
+Return nvmlDeviceGetP2PStatus(Device from, Device to, int capability, int* status) {
+  const bool reads = kBuses[index_of(from)] != 0x81;
+  const bool writes = kBuses[index_of(to)] != 0x81;
+  *status = !machine("direct") || (capability == kPeerRead ? reads : writes) ? 0 : capability == kPeerRead ? 1 : 3;
+  return machine("silent") && !reads ? kNotSupported : kSuccess;
 }
 
 }  // extern "C"

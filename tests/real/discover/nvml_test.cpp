@@ -92,7 +92,32 @@ TEST(Nvml, FindsTheGpuAtTheOtherEndByItsBusId) {
   EXPECT_EQ(inventory.gpus[0].links[0].remote_bus_id, "0000:14:00.0");
   EXPECT_THAT(inventory.peer_access[2],
               ElementsAre("the chipset does not support it", "the chipset does not support it", ""));
-  EXPECT_THAT(inventory.peer_access[0], ElementsAre("", "", "the chipset does not support it"));
+  for (const std::size_t gpu : {0U, 1U}) {
+    EXPECT_THAT(inventory.peer_access[gpu], ElementsAre("", "", "the I/O hubs do not support it"))
+        << "they do not write it";
+  }
+}
+
+TEST(Nvml, TellsWhatEachLinkLeadsTo) {
+  using Remote = model::GpuLinks::Remote;
+  ::setenv("TWINLINK_FAKE_NVML", "mixed", 1);
+  for (const bool placed : {true, false}) {
+    model::NodeDescription node{.memories = {{.number = 4}, {.number = 5}}};
+    if (placed) node.pci.push_back({.kind = model::PciFacts::Kind::gpu, .bus_id = "0000:13:00.0", .numa = 5});
+    Nvml(TWINLINK_FAKE_NVML_FILE).read(node);
+    ASSERT_THAT(node.gpus, SizeIs(2));
+    EXPECT_THAT(node.gpus[1].links, IsEmpty());
+    ASSERT_THAT(node.gpus[0].links, SizeIs(4));  // one is down
+    const auto expect_link = [&](std::size_t link, Remote remote, const std::string& bus_id) {
+      EXPECT_EQ(node.gpus[0].links[link].remote, remote) << link;
+      EXPECT_EQ(node.gpus[0].links[link].remote_bus_id, bus_id) << link;
+    };
+    expect_link(0, Remote::nvswitch, "");
+    expect_link(1, Remote::gpu, "0000:14:00.0");
+    expect_link(2, Remote::elsewhere, "0000:c3:00.0");
+    expect_link(3, Remote::memory, "");
+    EXPECT_EQ(node.gpus[0].links[3].remote_numa, placed ? 5 : 4) << "the memory next to it, else the first";
+  }
 }
 
 TEST(Nvml, WhatTheDriverDoesNotSupportStaysUnknown) {
@@ -103,6 +128,8 @@ TEST(Nvml, WhatTheDriverDoesNotSupportStaysUnknown) {
   ASSERT_THAT(gpu.links, SizeIs(18));
   EXPECT_EQ(gpu.links[0].remote, model::GpuLinks::Remote::hidden);
   EXPECT_FALSE(gpu.links[0].each);
+  EXPECT_THAT(inventory.peer_access,
+              ElementsAre(Each(IsEmpty()), Each(IsEmpty()), ElementsAre("another error", "another error", "")));
 }
 
 }  // namespace

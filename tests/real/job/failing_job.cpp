@@ -1,5 +1,7 @@
 // A job in which something goes wrong, for run_job.cmake: failing_job WHAT [host|cuda]. The other ranks wait without a
 // deadline, so that only a clean end of the job lets this program end.
+#include <unistd.h>
+
 #include <csignal>
 #include <iostream>
 #include <limits>
@@ -8,6 +10,7 @@
 #include <string_view>
 
 #include "real/job/job.hpp"
+#include "real/system/mpi.hpp"
 
 namespace twinlink::real {
 namespace {
@@ -37,8 +40,22 @@ void fail(const std::string& what, Rank& rank) {
   wait_for_ever(rank, RankId{0});
 }
 
+/// Ranks 2 and on do not come to the second barrier.
+[[noreturn]] void miss_a_barrier() {
+  const Mpi mpi(Seconds{2});
+  mpi.barrier();
+  if (mpi.rank() > 1) ::pause();
+  try {
+    mpi.barrier();
+  } catch (const EnvironmentError& error) {
+    std::cerr << error.what() << "\n" << std::flush;
+  }
+  mpi.abort(static_cast<int>(ExitCode::failed));
+}
+
 int main(const std::string& what, bool on_gpus) {
   try {
+    if (what == "late") miss_a_barrier();
     Job job(on_gpus ? JobOptions{.device = DeviceKind::cuda} : JobOptions{.host_memory = 1_GiB});
     if (what == "leave") {
       if (job.rank().id() == RankId{1}) throw std::runtime_error("outside of run()");

@@ -43,11 +43,15 @@ class PacedRuntimeTest : public testing::Test {
                                {emulated_uuid("here", 2), 2}}},
                 clock) {}
 
+  /// Page-locked beforehand, for which a platform's time is not over.
   std::byte* host_memory(Memory kind, Locality locality = Locality::near, int gpu = kGpu) {
     std::vector<std::byte>& memory = host.emplace_back(kSize.count());
+    if (kind != Memory::pageable) runtime.pin(memory.data(), kSize);
     runtime.know_host_memory(memory.data(), kind, locality, emulated_uuid("here", gpu));
     return memory.data();
   }
+  /// A word for flags.
+  std::uint64_t& pinned_word() { return *static_cast<std::uint64_t*>(static_cast<void*>(host_memory(Memory::pinned))); }
   /// Memory of the sample's GPU `gpu`, opened.
   std::byte* peer_memory(int gpu) {
     HostRuntime& owner = *owners.emplace_back(std::make_unique<HostRuntime>("here", gpu, HostPeers::all));

@@ -51,6 +51,8 @@ TEST_F(PacedRuntimeTest, EveryClassOfCopiesHasItsRate) {
 
 class PacedWithOtherRates : public PacedRuntimeTest {
  protected:
+  static constexpr Rate kRead{2e9};
+
   PacedWithOtherRates() : PacedRuntimeTest(changed()) {}
   static model::Platform changed() {
     model::Platform platform = sample_platform();
@@ -61,6 +63,8 @@ class PacedWithOtherRates : public PacedRuntimeTest {
     model::Link& bus = *std::ranges::find(platform.node.links, "bus1", &model::Link::name);
     bus.forward.value = Rate{7e9};
     bus.total = {Rate{6e9}, {}};
+    platform.copies[CopyKind::peer_read] = platform.copies.at(CopyKind::peer);
+    platform.copies[CopyKind::peer_read].rate->value = kRead;
     model::Link& peers = *std::ranges::find(platform.node.links, "bus2", &model::Link::name);
     peers.backward.value = Rate{3e9};
     return platform;
@@ -72,7 +76,7 @@ TEST_F(PacedWithOtherRates, TheNarrowestLinkOfTheRouteLimits) {
   const Seconds fixed = kHost + kLatency;
   expect_time(device, host_memory(Memory::pinned), fixed + kSize / Rate{6e9});
   expect_time(peer_memory(2), device, fixed + kSize / Rate{3e9});
-  expect_time(device, peer_memory(2), fixed + kSize / Rate{6e9});
+  expect_time(device, peer_memory(2), fixed + kSize / kRead);
 }
 
 TEST_F(PacedWithOtherRates, FarMemoryLiesBeyondTheSocketsLink) {
@@ -251,6 +255,11 @@ TEST_F(PacedRuntimeTest, TheDeviceIsThePlatforms) {
   EXPECT_EQ(runtime.device().name, "emulated Sample");
   EXPECT_EQ(runtime.device().memory, 6_GiB);
   EXPECT_EQ(runtime.device().uuid, emulated_uuid("here", kGpu));
+  EXPECT_EQ(runtime.devices().size(), 2U);
+  EXPECT_TRUE(runtime.host_addressable());
+  std::byte* const memory = runtime.allocate(8_B);
+  runtime.free(memory);
+  EXPECT_THROW(runtime.free(memory), EnvironmentError) << "it is gone already";
 }
 
 TEST(MonotonicClock, WaitsAsLongAsItIsAskedTo) {

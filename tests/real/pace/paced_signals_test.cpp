@@ -15,7 +15,7 @@ using namespace model::testing;  // NOLINT: the sample platform's numbers
 TEST_F(PacedRuntimeTest, ASignalIsSeenItsTimeAfterTheLastByte) {
   std::byte* const device = runtime.allocate(kSize);
   std::byte* const peer = peer_memory(2);
-  std::uint64_t word = 0;
+  std::uint64_t& word = pinned_word();
   const Seconds start = clock.now();
   const Seconds last_byte = start + kHost + kLatency + kSize / kPeer;
   const Event put = runtime.copy_and_raise(peer, device, kSize, {.word = &word, .value = 5}, Stream{0}, Engine::dma);
@@ -34,12 +34,28 @@ TEST_F(PacedRuntimeTest, ASignalIsSeenItsTimeAfterTheLastByte) {
 
 TEST_F(PacedRuntimeTest, SynchronizeWaitsForTheSignalToo) {
   std::byte* const device = runtime.allocate(kSize);
-  std::uint64_t word = 0;
+  std::uint64_t& word = pinned_word();
   const Event put =
       runtime.copy_and_raise(peer_memory(2), device, 0_B, {.word = &word, .value = 1}, Stream{3}, Engine::dma);
   runtime.synchronize(Stream{3});
   EXPECT_EQ(word, 1U);
   EXPECT_TRUE(runtime.ended(put));
+}
+
+TEST_F(PacedRuntimeTest, AFlagOutsideOfWhatIsPageLockedIsRefused) {
+  std::byte* const device = runtime.allocate(kSize);
+  std::byte* const peer = peer_memory(2);
+  std::uint64_t& word = pinned_word();
+  const auto raise = [&](std::uint64_t& flag) {
+    runtime.copy_and_raise(peer, device, 0_B, {.word = &flag, .value = 1}, Stream{0}, Engine::dma);
+    runtime.synchronize(Stream{0});
+  };
+  std::uint64_t other = 0;
+  EXPECT_THROW(raise(other), EnvironmentError);
+  raise(word);
+  EXPECT_EQ(word, 1U);
+  runtime.unpin(static_cast<std::byte*>(static_cast<void*>(&word)));
+  EXPECT_THROW(raise(word), EnvironmentError);
 }
 
 /// A queue of puts with signals, whose engine needs a gap between two and a turn behind each signal.
@@ -66,7 +82,7 @@ class PacedTurns : public PacedRuntimeTest {
   void expect_queue(Engine engine, Seconds first, Seconds interval, Seconds signal, Seconds event) {
     std::byte* const device = runtime.allocate(kSize);
     std::byte* const peer = peer_memory(2);
-    std::uint64_t word = 0;
+    std::uint64_t& word = pinned_word();
     const Seconds start = clock.now();
     std::vector<Event> puts;
     for (std::uint64_t i = 1; i <= 3; ++i) {
@@ -110,7 +126,7 @@ class PacedKernelSignal : public PacedRuntimeTest {
   void expect_put(Engine engine, Seconds time, Seconds completion) {
     std::byte* const device = runtime.allocate(kSize);
     std::byte* const peer = peer_memory(2);
-    std::uint64_t word = 0;
+    std::uint64_t& word = pinned_word();
     const Seconds start = clock.now();
     const Event put = runtime.copy_and_raise(peer, device, kSize, {.word = &word, .value = 5}, Stream{0}, engine);
     move_all();
@@ -132,7 +148,7 @@ TEST_F(PacedKernelSignal, TellsBothCpusAtOnce) {
 TEST_F(PacedKernelSignal, HidesBehindNothingOfItsStream) {
   std::byte* const device = runtime.allocate(kSize);
   std::byte* const peer = peer_memory(2);
-  std::uint64_t word = 0;
+  std::uint64_t& word = pinned_word();
   const auto put = [&](std::uint64_t value) {
     return runtime.copy_and_raise(peer, device, kSize, {.word = &word, .value = value}, Stream{0}, Engine::kernel);
   };

@@ -10,24 +10,27 @@ namespace {
 
 constexpr RankId kSender{0};
 constexpr RankId kOwner{1};
+constexpr RankId kOther{2};
 constexpr Tag kTag{5};
 
-/// Two ranks in one process: shared memory is the same for both.
+/// Ranks in one process, two of which send to the third: shared memory is the same for all.
 class TwoRanks : public testing::Test {
  protected:
   TwoRanks() {
-    sender_.attach(kOwner, owner_.token());
+    for (ControlMessages* const sender : {&sender_, &other_}) sender->attach(kOwner, owner_.token());
     owner_.attach(kSender, sender_.token());
+    owner_.attach(kOther, other_.token());
   }
   /// A UsageError of as() if the control message holds something else than an int.
-  std::optional<int> take(Tag tag = kTag) {
+  std::optional<int> take(Tag tag = kTag, RankId from = kSender) {
     ControlMessage message;
-    if (!owner_.take(kSender, tag, message)) return std::nullopt;
+    if (!owner_.take(from, tag, message)) return std::nullopt;
     return message.as<int>();
   }
 
-  ControlMessages sender_{kSender, 2};
-  ControlMessages owner_{kOwner, 2};
+  ControlMessages sender_{kSender, 3};
+  ControlMessages owner_{kOwner, 3};
+  ControlMessages other_{kOther, 3};
 };
 
 TEST_F(TwoRanks, NothingIsTakenThatWasNotPosted) { EXPECT_FALSE(take()); }
@@ -57,28 +60,32 @@ TEST_F(TwoRanks, AFullBoxTakesNoMessageUntilOneIsTakenOut) {
 }
 
 TEST_F(TwoRanks, WhoLooksForOneTagKeepsTheOthersInOrder) {
-  constexpr Tag kOther{6};
-  ASSERT_TRUE(sender_.post(kOwner, kOther, ControlMessage(1)));
-  ASSERT_TRUE(sender_.post(kOwner, kOther, ControlMessage(2)));
+  constexpr Tag kAnother{6};
+  ASSERT_TRUE(sender_.post(kOwner, kAnother, ControlMessage(1)));
+  ASSERT_TRUE(sender_.post(kOwner, kAnother, ControlMessage(2)));
   ASSERT_TRUE(sender_.post(kOwner, kTag, ControlMessage(3)));
   EXPECT_EQ(take(kTag), 3);
-  ASSERT_TRUE(sender_.post(kOwner, kOther, ControlMessage(4)));
-  EXPECT_EQ(take(kOther), 1);
-  EXPECT_EQ(take(kOther), 2);
-  EXPECT_EQ(take(kOther), 4);
-  EXPECT_FALSE(take(kOther));
+  ASSERT_TRUE(sender_.post(kOwner, kAnother, ControlMessage(4)));
+  EXPECT_EQ(take(kAnother), 1);
+  EXPECT_EQ(take(kAnother), 2);
+  EXPECT_EQ(take(kAnother), 4);
+  EXPECT_FALSE(take(kAnother));
 }
 
 TEST_F(TwoRanks, WhoMakesRoomKeepsAllMessagesInOrder) {
   int next = 0;
   for (int round = 0; round < 3; ++round) {
-    for (std::uint64_t i = 0; i < kControlMessagesOfOrigin; ++i)
-      ASSERT_TRUE(sender_.post(kOwner, kTag, ControlMessage(next++)));
+    for (std::uint64_t i = 0; i < kControlMessagesOfOrigin; ++i, ++next) {
+      ASSERT_TRUE(sender_.post(kOwner, kTag, ControlMessage(next)));
+      ASSERT_TRUE(other_.post(kOwner, kTag, ControlMessage(-next)));
+    }
     owner_.make_room();
   }
-  ASSERT_TRUE(sender_.post(kOwner, kTag, ControlMessage(next++)));
-  for (int i = 0; i < next; ++i) ASSERT_EQ(take(), i);
+  ASSERT_TRUE(sender_.post(kOwner, kTag, ControlMessage(next)));
+  for (int i = 0; i <= next; ++i) ASSERT_EQ(take(), i);
+  for (int i = 0; i < next; ++i) ASSERT_EQ(take(kTag, kOther), -i);
   EXPECT_FALSE(take());
+  EXPECT_FALSE(take(kTag, kOther));
 }
 
 TEST_F(TwoRanks, TheTwoDirectionsHaveBoxesOfTheirOwn) {

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "real/device/host_runtime.hpp"
+#include "tests/real/rank/device_mock.hpp"
 
 namespace twinlink::real {
 namespace {
@@ -14,35 +15,6 @@ namespace {
 using ::testing::_;
 using ::testing::NiceMock;
 using ::testing::Throw;
-
-/// A device of which only the calls about host memory matter.
-class DeviceMock : public DeviceRuntime {
- public:
-  MOCK_METHOD(const std::vector<DeviceInfo>&, devices, (), (const, override));
-  MOCK_METHOD(const DeviceInfo&, device, (), (const, override));
-  MOCK_METHOD((std::map<std::string, std::string>), versions, (), (const, override));
-  MOCK_METHOD(bool, host_addressable, (), (const, override));
-  MOCK_METHOD(std::byte*, allocate, (Bytes), (override));
-  MOCK_METHOD(std::byte*, allocate_on, (const Uuid&, Bytes), (override));
-  MOCK_METHOD(void, free, (std::byte*), (override));
-  MOCK_METHOD(void, pin, (std::byte*, Bytes), (override));
-  MOCK_METHOD(void, unpin, (std::byte*), (override));
-  MOCK_METHOD(void, know_host_memory, (std::byte*, Memory, Locality, const Uuid&), (override));
-  MOCK_METHOD(void, forget_host_memory, (std::byte*), (override));
-  MOCK_METHOD(Event, copy, (std::byte*, const std::byte*, Bytes, Stream, Engine), (override));
-  MOCK_METHOD(Event, copy_blocks, (std::byte*, const std::byte*, std::span<const Block>, Stream, Engine), (override));
-  MOCK_METHOD(Event, copy_and_raise, (std::byte*, const std::byte*, Bytes, Flag, Stream, Engine), (override));
-  MOCK_METHOD(Event, add, (std::byte*, const std::byte*, Bytes, Stream), (override));
-  MOCK_METHOD(Event, compute, (Seconds, Stream), (override));
-  MOCK_METHOD(bool, ended, (Event), (override));
-  MOCK_METHOD(void, synchronize, (Stream), (override));
-  MOCK_METHOD(void, copy_now, (std::byte*, const std::byte*, Bytes), (override));
-  MOCK_METHOD(void, progress, (), (override));
-  MOCK_METHOD(IpcToken, export_memory, (std::byte*), (override));
-  MOCK_METHOD(std::byte*, open_memory, (const IpcToken&, const Uuid&), (override));
-  MOCK_METHOD(void, close_memory, (std::byte*), (override));
-  MOCK_METHOD(std::optional<Answer>, peer_access, (const DeviceInfo&), (const, override));
-};
 
 class RealMemoryTest : public testing::Test {
  protected:
@@ -58,7 +30,7 @@ class RealMemoryTest : public testing::Test {
   HostRuntime owner_device{"here", 0, HostPeers::all};
   Exports owner_exports;
   RealMemory owner{RankId{0}, owner_device, owner_exports, numa};
-  NiceMock<DeviceMock> device;
+  NiceMock<DeviceMock> device{1};
   std::vector<std::byte*> known;
   Exports exports;
   RealMemory guest{RankId{1}, device, exports, numa};
@@ -72,11 +44,13 @@ TEST_F(RealMemoryTest, HostMemoryThatCannotBePinnedIsForgotten) {
 }
 
 TEST_F(RealMemoryTest, APeersMemoryThatCannotBePinnedIsForgotten) {
-  const IpcHandle handle = owner.export_memory(owner.allocate(Memory::shared_pinned, 4_KiB, Locality::near));
-  EXPECT_CALL(device, know_host_memory(_, Memory::shared_pinned, Locality::near, owner_device.device().uuid));
-  EXPECT_THROW(static_cast<void>(guest.open(RankId{0}, owner_device.device().uuid, handle, {.same_node = true})),
-               EnvironmentError);
-  EXPECT_TRUE(known.empty());
+  for (const Locality locality : {Locality::near, Locality::far}) {
+    const IpcHandle handle = owner.export_memory(owner.allocate(Memory::shared_pinned, 4_KiB, locality));
+    EXPECT_CALL(device, know_host_memory(_, Memory::shared_pinned, locality, owner_device.device().uuid));
+    EXPECT_THROW(static_cast<void>(guest.open(RankId{0}, owner_device.device().uuid, handle, {.same_node = true})),
+                 EnvironmentError);
+    EXPECT_TRUE(known.empty());
+  }
 }
 
 TEST_F(RealMemoryTest, PagesThatCannotBePinnedAreGone) {

@@ -17,10 +17,10 @@ constexpr Tag kTag{3};
 class SignalsTest : public testing::Test {
  protected:
   SignalsTest() { origin.attach(kTarget, target.token()); }
-  /// What a device writes for a raise.
+  /// By the device, which refuses words that are not page-locked for it.
   void raise(std::uint64_t value, Tag tag = kTag) {
-    const Flag flag = origin.next(kTarget, {tag, value});
-    std::atomic_ref(*flag.word).store(flag.value);
+    device.copy_and_raise(nullptr, nullptr, 0_B, origin.next(kTarget, {tag, value}), Stream{0}, Engine::dma);
+    device.synchronize(Stream{0});
   }
 
   HostRuntime device{"here", 0, HostPeers::all};
@@ -29,10 +29,11 @@ class SignalsTest : public testing::Test {
 };
 
 TEST_F(SignalsTest, AreSeenInTheirOrderWhileTheRingGoesRound) {
+  constexpr Tag kLast{kSignalTags - 1};
   for (std::uint64_t number = 0; number < 3 * kMostSignals; ++number) {
-    EXPECT_EQ(target.look(kOrigin, kTag, number), std::nullopt) << number;
-    raise(number % 7);
-    ASSERT_EQ(target.look(kOrigin, kTag, number), number % 7);
+    EXPECT_EQ(target.look(kOrigin, kLast, number), std::nullopt) << number;
+    raise(number % 7, kLast);
+    ASSERT_EQ(target.look(kOrigin, kLast, number), number % 7);
   }
 }
 
@@ -60,10 +61,28 @@ TEST_F(SignalsTest, OneMoreIsAnErrorThatNamesTheRankAndTheRing) {
 }
 
 TEST_F(SignalsTest, OfOtherTagsAndRanksAreOthers) {
-  raise(5);
-  EXPECT_EQ(target.look(kOrigin, Tag{kTag.value + 1}, 0), std::nullopt);
-  EXPECT_EQ(target.look(kTarget, kTag, 0), std::nullopt);
+  for (const std::uint64_t number : {0U, 1U}) {
+    for (int tag = 0; tag < kSignalTags; ++tag) {
+      EXPECT_EQ(target.look(kOrigin, Tag{tag}, number), std::nullopt) << tag;
+      raise(100 * number + static_cast<std::uint64_t>(tag), Tag{tag});
+      EXPECT_EQ(target.look(kTarget, Tag{tag}, number), std::nullopt) << tag;
+    }
+    for (int tag = 0; tag < kSignalTags; ++tag) {
+      EXPECT_EQ(target.look(kOrigin, Tag{tag}, number), 100 * number + static_cast<std::uint64_t>(tag));
+    }
+  }
   EXPECT_THROW(static_cast<void>(origin.next(kOrigin, {kTag, 1})), UsageError) << "not attached";
+}
+
+TEST_F(SignalsTest, ArePageLockedOnceForEachPeerAndNotLonger) {
+  for (int i = 0; i < 2; ++i) static_cast<void>(origin.next(kTarget, {kTag, 1}));  // a second time would be refused
+  Flag left{};
+  {
+    Signals third(RankId{0}, 2, device);
+    third.attach(kOrigin, target.token());
+    left = third.next(kOrigin, {kTag, 1});
+  }
+  EXPECT_THROW(device.copy_and_raise(nullptr, nullptr, 0_B, left, Stream{0}, Engine::dma), EnvironmentError);
 }
 
 }  // namespace

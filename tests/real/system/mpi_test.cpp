@@ -1,18 +1,22 @@
-// One MPI process that sends to itself.
+// Three MPI processes; each runs every test, at the same time as the others.
 #include "real/system/mpi.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "protocols/core/errors.hpp"
 #include "real/system/pattern.hpp"
+#include "tests/real/system/mpi_session.hpp"
 
 namespace twinlink::real {
-namespace {
 
 const Mpi* mpi = nullptr;
+
+namespace {
 
 /// The bytes that arrive when `length` bytes are sent with counts of at most `largest`.
 Bytes send_to_self(Bytes length, Bytes room, std::uint64_t largest) {
@@ -23,8 +27,8 @@ Bytes send_to_self(Bytes length, Bytes room, std::uint64_t largest) {
   const MessageType in(room, largest);
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Status status;
-  check_mpi(MPI_Irecv(to.data(), in.count(), in.type(), 0, 1, mpi->data(), &request), "MPI_Irecv");
-  check_mpi(MPI_Send(from.data(), out.count(), out.type(), 0, 1, mpi->data()), "MPI_Send");
+  check_mpi(MPI_Irecv(to.data(), in.count(), in.type(), mpi->rank(), 1, mpi->data(), &request), "MPI_Irecv");
+  check_mpi(MPI_Send(from.data(), out.count(), out.type(), mpi->rank(), 1, mpi->data()), "MPI_Send");
   check_mpi(MPI_Wait(&request, &status), "MPI_Wait");
   EXPECT_FALSE(find_difference(std::span(to).first(length.count()), Payload{1}, 0));
   return received(status);
@@ -52,9 +56,36 @@ TEST(MpiError, NamesPlaceCallAndReason) {
   }
 }
 
-TEST(AllGather, KeepsTextsWhole) {
-  EXPECT_EQ(mpi->all_gather("a\nb"), std::vector<std::string>{"a\nb"});
-  EXPECT_EQ(mpi->all_gather(""), std::vector<std::string>{""});
+TEST(AllGather, KeepsTextsWholeAndInTheOrderOfTheRanks) {
+  const std::vector<std::string> texts{"a\nb", "", "c"};
+  EXPECT_EQ(mpi->all_gather(texts[static_cast<std::size_t>(mpi->rank())]), texts);
+  EXPECT_EQ(mpi->all_gather(""), std::vector<std::string>(3));
+  EXPECT_EQ(mpi->all_gather_values(10 * mpi->rank()), (std::vector<int>{0, 10, 20}));
+}
+
+TEST(Barrier, LetsNobodyGoBeforeAllHaveCome) {
+  for (int late = 0; late < mpi->size(); ++late) {
+    int came = 0;
+    MPI_Request told = MPI_REQUEST_NULL;
+    if (mpi->rank() == late) {
+      for (int peer = 0; peer < mpi->size(); ++peer) {
+        check_mpi(MPI_Send(&late, 1, MPI_INT, peer, 2, mpi->data()), "MPI_Send");
+      }
+    }
+    check_mpi(MPI_Irecv(&came, 1, MPI_INT, late, 2, mpi->data(), &told), "MPI_Irecv");
+    mpi->barrier();
+    int there = 0;
+    check_mpi(MPI_Test(&told, &there, MPI_STATUS_IGNORE), "MPI_Test");
+    EXPECT_TRUE(there) << "what rank " << late << " has sent before";
+    check_mpi(MPI_Wait(&told, MPI_STATUS_IGNORE), "MPI_Wait");
+  }
+}
+
+/// Open MPI's single copies write beyond the end of what is too short for a message.
+TEST(Mpi, SwitchesSingleCopiesOffUnlessTheUserHasSetThem) {
+  EXPECT_TRUE(Mpi::has_begun());
+  EXPECT_STREQ(std::getenv("OMPI_MCA_btl_vader_single_copy_mechanism"), "none");
+  EXPECT_STREQ(std::getenv("OMPI_MCA_smsc"), "^cma,knem");
 }
 
 TEST(LibraryVersion, IsOneLine) {
@@ -67,6 +98,7 @@ TEST(LibraryVersion, IsOneLine) {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  ::setenv("OMPI_MCA_smsc", "^cma,knem", 1);
   const twinlink::real::Mpi session(twinlink::Seconds{60});
   twinlink::real::mpi = &session;
   return RUN_ALL_TESTS();

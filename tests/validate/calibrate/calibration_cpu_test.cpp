@@ -9,6 +9,8 @@
 #include "platforms/reader/platform_writer.hpp"
 #include "protocols/bench/probe/probe.hpp"
 #include "tests/validate/calibrate/synthetic_probes.hpp"
+#include "validate/calibrate/calibration_groups.hpp"
+#include "validate/calibrate/contention.hpp"
 #include "validate/primitives/cost_fit.hpp"
 
 namespace twinlink::validate {
@@ -19,6 +21,7 @@ using test::line;
 using test::platform_of;
 using test::Probes;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -100,6 +103,9 @@ TEST(CalibrationOfCpus, ToStartALaunchTakesNoLongerThanAQueueOfPutsLeavesForIt) 
   EXPECT_NEAR(host.value.microseconds(), kEach * (1 - kTolerance), 1e-3);
   EXPECT_EQ(host.source.quality, model::Quality::derived);
   EXPECT_THAT(host.source.text, HasSubstr("queued put and signal by kernel same-node"));
+  // Of the copy itself the rest is latency.
+  const auto latency = platform_of(calibration).copies.at(model::CopyKind::kernel_push).latency;
+  EXPECT_NEAR(latency.value.at(8_B).microseconds(), kPut - 0.4 - kEach * (1 - kTolerance), 1e-3);
 }
 
 TEST(CalibrationOfCpus, ToStartALaunchTakesNoLongerThanAQueueOfKernelsLeavesForIt) {
@@ -113,6 +119,39 @@ TEST(CalibrationOfCpus, ToStartALaunchTakesNoLongerThanAQueueOfKernelsLeavesForI
   const model::Platform platform = platform_of(calibration);
   EXPECT_NEAR(platform.copies.at(model::CopyKind::kernel_push).overhead.value.microseconds(), kEach, 1e-3);
   EXPECT_NEAR(platform.runtime.completion.value().value.microseconds(), 1.4, 1e-3);
+  EXPECT_NEAR(platform.copies.at(model::CopyKind::kernel_push).latency.value.at(8_B).microseconds(), 9 - kEach - 1.4,
+              1e-3);
+  const auto changes =
+      std::ranges::count(calibration.replaced, "driver.copies.kernel-push.overhead", &NumberChange::path);
+  EXPECT_EQ(changes, 1) << "what was measured first is no change of its own";
+  EXPECT_THAT(calibration.replaced, Contains(Field(&NumberChange::after, "4.2 us")));
+  // Where the start takes less than that, it is what it is.
+  const auto shorter = Probes()
+                           .add_one("start copy kernel-push", 4.1, "0/1")
+                           .add_one("copy kernel-push", 9, "0/1")
+                           .add_one("queued copy kernel-push", kEach, "0/1")
+                           .calibrate();
+  const auto start = platform_of(shorter).copies.at(model::CopyKind::kernel_push).overhead;
+  EXPECT_NEAR(start.value.microseconds(), 4.1, 1e-3);
+  EXPECT_EQ(start.source.quality, model::Quality::measured);
+}
+
+/// The CPU decides of small copies, and the engine of large ones.
+TEST(CalibrationOfCpus, AGapIsNoLongerThanThatOfLargerCopies) {
+  const auto queued = [](double bytes) {
+    const double gap = bytes < 100e3 ? 5 : 2;
+    return (kHost + kLatency + (flow_us(bytes) + gap) * (bench::kQueuedCopies - 1) + flow_us(bytes) + kCompletion) /
+           bench::kQueuedCopies;
+  };
+  const auto calibration = Probes()
+                               .add_one("start copy pinned-to-device near", kHost)
+                               .add_one("finish ended copy", kCompletion)
+                               .add("copy pinned-to-device near", line(kHost + kLatency + kCompletion, kRate))
+                               .add("queued copy pinned-to-device near", queued)
+                               .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  const auto& gap = platform.copies.at(model::CopyKind::pinned_to_device).gap;
+  for (const Bytes size : {1_B, 4_KiB, 256_KiB, 1_MiB}) EXPECT_NEAR(gap.value().value.at(size).microseconds(), 2, 0.1);
 }
 
 TEST(CalibrationOfCpus, WithoutTheirLinesNothingIsThereThatTheBaseLacks) {
@@ -153,6 +192,47 @@ TEST(CalibrationOfCpus, CopiesWithoutALineTakeTheirSiblings) {
   const auto pageable = model::CopyKind::pageable_to_device;
   EXPECT_EQ(platform.copies.at(pageable).overhead.value, base.copies.at(pageable).overhead.value)
       << "the CPU does all of it";
+}
+
+TEST(CalibrationOfCpus, WhatTheSameEngineDoesIsAlike) {
+  for (const auto& [kind, probed] : {std::pair("device-to-device", "peer"),
+                                     {"peer-read", "peer"},
+                                     {"kernel-pull", "kernel-push"},
+                                     {"kernel-local", "kernel-push"},
+                                     {"kernel-to-pinned", "kernel-push"},
+                                     {"kernel-from-pinned", "kernel-push"}}) {
+    for (const std::string owner : {"driver.copies.", "gpu_types.x.copies."}) {
+      EXPECT_EQ(path_alike(owner + kind), owner + probed);
+    }
+    EXPECT_EQ(path_alike(std::string("driver.runtime.") + kind), std::nullopt);
+  }
+  for (const char* kind : {"peer", "kernel-push", "pinned-to-device", "host-to-host"}) {
+    EXPECT_EQ(path_alike(std::string("driver.copies.") + kind), std::nullopt) << kind;
+  }
+  // Its gap too.
+  const auto calibration = Probes()
+                               .add("copy kernel-push", line(9, 350), "0/0", "0/1")
+                               .add("queued copy kernel-push", line(3, 350), "0/0", "0/1", 1_B, 1_MiB)
+                               .add("copy kernel-local", line(9, 350))
+                               .calibrate();
+  const model::Platform platform = platform_of(calibration);
+  const auto gap = [&](model::CopyKind kind) { return platform.copies.at(kind).gap; };
+  ASSERT_TRUE(gap(model::CopyKind::kernel_local));
+  EXPECT_EQ(gap(model::CopyKind::kernel_local)->value.at(4_KiB), gap(model::CopyKind::kernel_push)->value.at(4_KiB));
+  EXPECT_EQ(gap(model::CopyKind::kernel_local)->source.quality, model::Quality::derived);
+  EXPECT_THAT(gap(model::CopyKind::kernel_local)->source.text, HasSubstr("that of driver.copies.kernel-push.gap"));
+  EXPECT_FALSE(gap(model::CopyKind::pinned_to_device));
+}
+
+TEST(CalibrationOfCpus, SourcesAreNamedByTheirNumbers) {
+  for (const auto& [path, name] : {std::pair("driver.copies.peer", "fit-peer"),
+                                   {"gpu_types.m2090.copies.peer", "fit-peer"},
+                                   {"driver.runtime.ipc_open", "fit-ipc-open"},
+                                   {"mpi.intra_node", "fit-intra-node"},
+                                   {"driver.fallback", "fit-fallback"},
+                                   {"gpu_types.h200.blocks.ll_rate", "fit-gpu-types-h200-blocks-ll-rate"}}) {
+    EXPECT_EQ(source_name(path), name);
+  }
 }
 
 TEST(CalibrationOfCpus, CopiesByTheCpuHaveNoCompletion) {
@@ -238,6 +318,34 @@ TEST(CalibrationOfCpus, CpusThatSlowEachOtherDownAreNoted) {
   EXPECT_THAT(calibration.unused, Contains(Field(&UnusedProbe::probe, "copy host-to-host of 2 GPUs")));
 }
 
+/// At the largest size that both have, of the middle of all GPUs and jobs; each is held against its own.
+TEST(CalibrationOfCpus, WhoIsSlowedDownIsHeldAgainstItself) {
+  const std::string alone = "copy host-to-host";
+  const std::string both = alone + " of 2 GPUs";
+  const auto at = [](double us) { return [=](double) { return us; }; };
+  Probes probes;
+  probes.add(alone, at(2), "0/0", {}, 4_KiB, 64_KiB)
+      .add(both, at(2), "0/0", {}, 4_KiB, 4_KiB)
+      .add(both, at(4), "0/0", {}, 64_KiB, 1_MiB)  // there is none alone of the largest
+      .add(alone, at(10), "0/1", {}, 64_KiB, 64_KiB)
+      .add(both, at(10), "0/1", {}, 64_KiB, 64_KiB)
+      .next_file()
+      .add(alone, at(6), "0/0", {}, 64_KiB, 64_KiB)
+      .add(both, at(10), "0/0", {}, 64_KiB, 64_KiB);
+  // Of 50, 100 and 60 %.
+  EXPECT_THAT(contention_notes(probes.set()),
+              ElementsAre(both + ": at 64K each gets 60 % of what one gets alone; no number is fitted to it"));
+  probes.next_file().add(both, at(99), "0/0", {}, 64_KiB, 64_KiB);
+  EXPECT_THAT(contention_notes(probes.set()), ElementsAre(HasSubstr("60 %"))) << "that job has none alone";
+  for (const double kept : {0.94, 0.96}) {
+    Probes near;
+    near.add(alone, at(kept), "0/0", {}, 4_KiB, 4_KiB).add(both, at(1), "0/0", {}, 4_KiB, 4_KiB);
+    near.add("copy pinned-to-device near", at(1), "0/0", {}, 4_KiB, 4_KiB);
+    near.add("copy pinned-to-device near of 2 GPUs", at(9), "0/0", {}, 4_KiB, 4_KiB);  // links have limits of their own
+    EXPECT_EQ(contention_notes(near.set()).size(), kept < 0.95 ? 1U : 0U);
+  }
+}
+
 /// What is measured on a host is measured on its own CPUs: the base's speed is in its numbers then.
 TEST(CalibrationOfCpus, TakesTheBasesSpeedIntoItsNumbers) {
   const auto base = test::kPlatforms / "summit-node.yaml";
@@ -255,6 +363,60 @@ TEST(CalibrationOfCpus, TakesTheBasesSpeedIntoItsNumbers) {
   EXPECT_NEAR(copies.at(other).overhead.value.microseconds(), then.microseconds(), 1e-2);
   EXPECT_NEAR(platform.runtime.ipc_open.value.microseconds(), (before.runtime.ipc_open.value / speed).microseconds(),
               1);
+}
+
+/// Whatever was not measured takes what it took, but for the digits that a file holds.
+TEST(CalibrationOfCpus, WhatWasNotMeasuredTakesWhatItTookOnTheBasesProcessors) {
+  for (const char* name : {"summit-node", "piz-daint", "keeneland-kfs", "rtx4090-no-peers"}) {
+    const auto base = test::kPlatforms / (std::string(name) + ".yaml");
+    model::Platform slow = model::read_platform(base);
+    for (model::HostMemory& memory : slow.node.memories)
+      memory.speed = {.value = {0.6}, .source = {model::Quality::assumed, "a test"}};
+    const test::ScratchFolder folder;
+    const auto file = folder.write("slow.yaml", platform_text(slow));
+    const model::Topology before(slow);
+    const model::Platform own = platform_of(Probes().add_one("look copy", 0.21).calibrate(file, true));
+    const model::Topology after(own);
+    std::size_t compared = 0;
+    for (const std::string probe : {"copy pinned-to-device near",
+                                    "copy device-to-pageable near",
+                                    "copy host-to-host",
+                                    "copy kernel-to-pinned",
+                                    "start copy device-to-device",
+                                    "peer copy write direct",
+                                    "peer copy read staged",
+                                    "finish ended copy",
+                                    "message pageable same-node",
+                                    "queued message same-node",
+                                    "queued message same-node both-ways",
+                                    "start message same-node",
+                                    "control message same-node",
+                                    "message pinned other-node",
+                                    "start message other-node",
+                                    "queued message other-node",
+                                    "allocate pinned",
+                                    "handle open",
+                                    "program",
+                                    "start graph of 2 programs"}) {
+      const bool other_node = probe.find("other-node") != std::string::npos;
+      if (probe.starts_with("peer") && before.part_of(0).gpus == 1) continue;
+      if (other_node && before.graph().gpus.size() == before.part_of(0).gpus) continue;
+      const std::string peer = other_node ? "1/0" : before.part_of(0).gpus > 1 ? "0/1" : "0/0";
+      for (const Bytes size : {8_B, 1_MiB}) {
+        const bench::ProbeLine line{.name = probe, .gpu = "0/0", .peer = peer, .size = size};
+        std::string reason;
+        const auto then = find_primitive(line, before, reason);
+        if (!then) continue;
+        const auto us = [&](const model::Topology& machine) {
+          const auto time = predict(find_primitive(line, machine, reason).value(), size, machine);
+          return time ? time->microseconds() : -1;
+        };
+        EXPECT_NEAR(us(after) / us(before), 1, 3e-4) << name << ": " << probe << " " << format_size(size);
+        ++compared;
+      }
+    }
+    EXPECT_GT(compared, 20U) << name;
+  }
 }
 
 }  // namespace

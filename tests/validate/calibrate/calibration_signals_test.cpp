@@ -57,6 +57,20 @@ TEST(CalibrationOfSignals, AKernelsCopiesOfThatSizeComeFirst) {
               1e-3);
 }
 
+/// Of each job its own: another's, of a machine without peer access, say nothing of this one's puts.
+TEST(CalibrationOfSignals, CopiesOfAnotherJobDoNotCount) {
+  const double put_us = 6.5;
+  const auto calibration = Probes()
+                               .add_one("finish ended copy", kCompletion_us)
+                               .add("peer copy write direct", line(put_us, 400), "0/0", "0/1")
+                               .add_one("put and signal same-node", put_us + 0.4, "0/1")
+                               .next_file()
+                               .add("peer copy write staged", line(3, 400), "0/0", "0/1", Bytes{8}, Bytes{8})
+                               .add("peer copy write staged", line(3, 400), "0/1", "0/0", Bytes{8}, Bytes{8})
+                               .calibrate();
+  EXPECT_NEAR(platform_of(calibration).runtime.signal.value().value.microseconds(), 0.4 + kCompletion_us, 0.01);
+}
+
 /// The last of many blocks of threads waits for all others.
 TEST(CalibrationOfSignals, AKernelsSignalMayDependOnTheSize) {
   const auto puts = [](double bytes) { return kPush + bytes / 350e3 + (bytes > 20e3 ? 2.0 : 0.7); };

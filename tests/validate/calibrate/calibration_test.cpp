@@ -6,10 +6,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/topology/topology.hpp"
 #include "tests/validate/calibrate/synthetic_probes.hpp"
+#include "tests/validate/golden.hpp"
 #include "validate/calibrate/calibration_report.hpp"
 
 namespace twinlink::validate {
@@ -81,6 +83,43 @@ TEST(Calibration, LinesThatTheSimulationChargesAlikeAreFittedTogether) {
   EXPECT_LT(calibration.fits[1].errors.bias, -0.01);
 }
 
+/// Its probes, their spread, and how far the platform is from them.
+TEST(Calibration, ASourceSaysWhatItIsAFitOf) {
+  Probes probes;
+  for (const char* name :
+       {"copy pinned-to-device near", "copy pinned-to-device far", "copy shared-pinned-to-device near"}) {
+    probes.add(name, line(6, 50));
+  }
+  for (Probe& probe : probes.set().probes) {
+    probe.line.time_us.p5 = 0.98 * probe.line.time_us.median;
+    probe.line.time_us.p95 = 1.03 * probe.line.time_us.median;
+  }
+  const auto source = [&] {
+    return platform_of(probes.calibrate()).copies.at(model::CopyKind::pinned_to_device).rate.value().source.text;
+  };
+  const std::string end = "; fit within 0.0 % (geometric mean), 0.0 % (worst)";
+  EXPECT_EQ(
+      source(),
+      "2026-11-21, twinlink-real 0.1.0 on 2 x NVIDIA H200: copy pinned-to-device near, copy pinned-to-device far, "
+      "copy shared-pinned-to-device near; 1 B to 64 MiB, 42 medians; spread of the rounds -2.0 % to +3.0 % (p5, "
+      "p95)" +
+          end);
+  probes.next_file().add("copy shared-pinned-to-device far", line(6, 50), "0/0", {}, 4_B, 4_B);
+  probes.set().files[1].date.clear();
+  EXPECT_EQ(source(),
+            "2026-11-21, twinlink-real 0.1.0 on 2 x NVIDIA H200 and twinlink-real 0.1.0 on 2 x NVIDIA H200: copy "
+            "pinned-to-device near, and 3 more of the kind; 1 B to 64 MiB, 43 medians; spread of the rounds -2.0 % to "
+            "+3.0 % (p5, p95)" +
+                end);
+  const auto handle = [](std::size_t rounds) {
+    Probes one;
+    one.add_one("handle export", 2).set().probes[0].line.time_us.n = rounds;
+    return platform_of(one.calibrate()).runtime.ipc_export.source.text;
+  };
+  EXPECT_THAT(handle(1), HasSubstr(": handle export; 8 B, 1 median; spread of the rounds +0.0 % to +0.0 % (p5, p95);"));
+  EXPECT_THAT(handle(0), HasSubstr("; spread of the rounds not told;"));
+}
+
 TEST(Calibration, RuntimeAndMessages) {
   const auto pinning = [](double bytes) { return 40 + bytes * 1e5 / (1 << 30); };  // 100 ms per GiB
   const auto calibration = Probes()
@@ -120,6 +159,29 @@ TEST(Calibration, BlocksAndSignalsAreWhatComesOnTopOfCopies) {
   // One way takes 6 us, the other 6.4 us; there is no put of 8 B, so the fit of both stands for them.
   EXPECT_NEAR(runtime.signal.value().value.microseconds(), 0.3, 0.02);
   EXPECT_NEAR(runtime.kernel_block.value().value.value(), 2.6e-9, 1e-15) << "stays";
+}
+
+TEST(Calibration, WhatProbesDoNotTellIsNotedAndStays) {
+  const auto copy = line(7, 50);
+  const auto calibration = Probes()
+                               .add("copy device-to-pinned near", copy)
+                               .add("engine-block device-to-pinned of 64 B", line(6.9, 50), "0/0", {}, Bytes{64}, 1_MiB)
+                               .add_one("allocate pinned", 40)
+                               .add_one("start copy resident-push", 0.4, "0/1")
+                               .add_one("queued put and signal by kernel same-node", 4, "0/1")
+                               .calibrate();
+  for (const char* note :
+       {"driver.runtime.engine_block: the probes take no longer than the copies alone",
+        "driver.runtime.pin_base, pin_per_gib: the sizes of the probes do not tell them; they stay",
+        "driver.copies.resident-push.overhead: neither the base nor the probes tell what the copy itself takes",
+        "driver.runtime.kernel_signal_gap: neither the base nor the probes tell what else it takes"}) {
+    EXPECT_THAT(calibration.notes, Contains(note));
+  }
+  const model::Platform before = model::read_platform(kBase);
+  const model::Platform after = platform_of(calibration);
+  EXPECT_EQ(after.runtime.engine_block, before.runtime.engine_block);
+  EXPECT_EQ(after.runtime.pin_base, before.runtime.pin_base);
+  EXPECT_FALSE(after.copies.contains(model::CopyKind::resident_push));
 }
 
 TEST(Calibration, HostCopiesTellTheMemory) {
@@ -207,6 +269,12 @@ TEST(Calibration, OtherMachinesAreRefused) {
               ThrowsMessage<InputError>(AllOf(HasSubstr("'Tesla T4'"), HasSubstr("NVIDIA H200"))));
   EXPECT_THAT(probes.calibrate(kBase, true).notes, Contains(HasSubstr("Tesla T4")));
 
+  Probes two = Probes().next_file().add("copy device-to-device", line(7, 900));
+  two.set().files[1].devices = {{"0/0", "NVIDIA H200"}, {"0/1", "Tesla T4"}, {"0/7", "of no GPU of the base"}};
+  EXPECT_THAT([&] { std::ignore = two.calibrate(); },
+              ThrowsMessage<InputError>("probes-2.json: error: probes of a 'Tesla T4', but GPU 1 of the base is a "
+                                        "'NVIDIA H200'"));
+
   probes.set().files[0] = {.file = "p.json", .platform = "keeneland-kids"};
   EXPECT_THAT([&] { std::ignore = probes.calibrate(); }, ThrowsMessage<InputError>(HasSubstr("'keeneland-kids'")));
   EXPECT_THAT([] { std::ignore = Probes().add("copy device-to-device", line(7, 900), "0/2").calibrate(); },
@@ -230,6 +298,55 @@ TEST(Calibration, LinesWithoutANumberAreListedWithTheReason) {
                                      unused("release device", "no number"), unused("something new", "no number"),
                                      unused("peer copy read staged", "the base has peer access"),
                                      unused("peer copy write direct of 2 GPUs", "no number")));
+}
+
+/// They cross more links than the others of their kind, and tell of these; how far the platform is from them is said.
+TEST(Calibration, CopiesOfFarMemoryArePredictedAndNotFitted) {
+  Probes probes;
+  probes.add("copy pinned-to-device far", line(20, 2)).add("copy pinned-to-device near", line(9, 5));
+  probes.set().files[0].devices.clear();
+  const auto calibration = probes.calibrate(kPlatforms / "keeneland-kids.yaml");
+  const model::Platform platform = platform_of(calibration);
+  const auto& copies =
+      platform.copies.contains(model::CopyKind::pinned_to_device) ? platform.copies : platform.gpu_types[0].copies;
+  const model::Cost& cost = copies.at(model::CopyKind::pinned_to_device);
+  EXPECT_NEAR(cost.rate.value().value.bytes_per_second(), 5e9, 5e6);
+  EXPECT_THAT(cost.rate->source.text, AllOf(HasSubstr("copy pinned-to-device near; "), Not(HasSubstr("far"))));
+  ASSERT_EQ(calibration.fits.size(), 2U);
+  EXPECT_EQ(calibration.fits[0].probe, "copy pinned-to-device near");
+  EXPECT_LT(calibration.fits[0].errors.max, 1e-3);
+  EXPECT_EQ(calibration.fits[1].probe, "copy pinned-to-device far");
+  EXPECT_EQ(calibration.fits[1].path, calibration.fits[0].path);
+  EXPECT_GT(calibration.fits[1].errors.max, 0.3);
+}
+
+/// A base that says something else of its blocks.
+TEST(Calibration, WhatBlocksMoveIsToldByTheFewest) {
+  const test::ScratchFolder folder;
+  const std::string guess = ", assumed: a guess}, ";
+  const auto base = base_with(folder, "capability: \"9.0\"",
+                              "capability: \"9.0\"\n    blocks: {rate: {value: 3 GB/s" + guess + "ll: {value: 1 us" +
+                                  guess + "ll128: {value: 1 us" + guess + "simple: {value: 2 us" + guess +
+                                  "start: {value: 3 us" + guess + "next: {value: 2 us, assumed: a guess}}");
+  const auto calibration = Probes()
+                               .add("simple by 8 blocks", line(0, 16), "0/0", "0/1", 4_MiB, 16_MiB)
+                               .add("simple by 2 blocks", line(0, 8), "0/0", "0/1", 4_MiB, 16_MiB)
+                               .add("ll by 1 blocks", line(0, 2), "0/0", "0/1", 4_MiB, 16_MiB)
+                               .add_one("program", 1)
+                               .add_one("start program", 2)
+                               .add_one("graph of 2 programs", 9)
+                               .add_one("hop ll direct", 2.5, "0/1")
+                               .add_one("hop simple direct", 0.001, "0/1")
+                               .calibrate(base);
+  const model::BlockCosts blocks = platform_of(calibration).gpu_types[0].blocks.value();
+  EXPECT_NEAR(blocks.rate.value.bytes_per_second(), 4e9, 1e5) << "of each of two";
+  EXPECT_NEAR(blocks.ll_rate.value().value.bytes_per_second(), 4e9, 1e5) << "half of a line is its flags";
+  EXPECT_EQ(blocks.start.value().value, Seconds{}) << "the call takes all of it";
+  EXPECT_EQ(blocks.next.value().value, 2.0_us);
+  EXPECT_THAT(calibration.notes,
+              Contains("gpu_types.h200.blocks.next: the graphs of the probes do not tell it; it stays"));
+  EXPECT_NEAR(blocks.ll.value.microseconds(), 2.5 - 16 / 3e3, 1e-3) << "beside a line at the base's rate";
+  EXPECT_EQ(blocks.simple.value, Seconds{});
 }
 
 /// The largest two messages differ by 48 chunks; what is left is the latency, at every size.
@@ -297,14 +414,33 @@ TEST(Calibration, CommentsOnTheTopologyStayAndThoseOnCostsGo) {
   EXPECT_THAT(text, Not(HasSubstr("include")));
   EXPECT_LT(text.find("schema: 2"), text.find("sources:"));
   EXPECT_LT(text.find("nodes:"), text.find("driver:"));
+  EXPECT_LT(text.find("driver:"), text.find("\nmpi:"));
+  EXPECT_LT(text.find("\n  copies:", text.find("driver:")), text.find("\n  runtime:"));
 }
 
-TEST(Calibration, TheReportNamesWhatWasReplacedAndWhatStayed) {
-  const auto text = to_text(calibration_report(
-      Probes().add("copy pinned-to-device near", line(7, 50)).add_one("release device", 5).calibrate()));
-  EXPECT_THAT(text, AllOf(HasSubstr("driver.copies.pinned-to-device.rate     55.57 GB/s"), HasSubstr("50 GB/s"),
-                          HasSubstr("Stayed as in the base"), HasSubstr("driver.copies.peer.rate"),
-                          HasSubstr("* release device: no number of a platform stands for it")));
+TEST(CalibrationReport, IsAsItWas) {
+  Calibration found{.base = "base.yaml", .shares = {0.1, 0.2, 0.3, 0.35, 0.05}};
+  found.origins = {{.file = "a.json", .date = "2026-11-21", .program = "twinlink-real 0.1.0", .machine = "2 x H200"},
+                   {.file = "b.json", .program = "other 7"}};
+  found.replaced = {{"driver.copies.peer.rate", "55.57 GB/s", "50 GB/s"}, {"driver.runtime.signal", "", "0.5 us"}};
+  found.kept = {{.path = "mpi.control",
+                 .value = 5e-7,
+                 .unit = "s",
+                 .text = "0.5 us",
+                 .source = {model::Quality::datasheet, "a book"}}};
+  const ErrorSummary errors{.n = 3,
+                            .geometric_mean = 0.021,
+                            .bias = -0.012,
+                            .max = 0.043,
+                            .max_at = {"peer copy write direct", "0/0", "0/1", 64_KiB}};
+  found.fits = {{"peer copy write direct", "driver.copies.peer", errors, {0.5, 0.25, 0.125, 0.0625, 0.0625}},
+                {"signal", "driver.runtime.signal", errors, {1, 0, 0, 0, 0}}};
+  found.unused = {{"release device", "no number"}};
+  found.notes = {"a note"};
+  std::string text = to_text(calibration_report(found)) + "\n" + to_json(found).dump(1) + "\n\n";
+  found.unused.clear();
+  found.notes.clear();
+  test::expect_golden("calibration.txt", text + to_text(calibration_report(found)));
 }
 
 /// The stored probes of two H200, against the numbers that a person derived from them.

@@ -64,6 +64,22 @@ TEST(CalibrationOfWrittenSources, TakesTheLinesOfTheSameJob) {
   EXPECT_NEAR(curve.value.at(256_KiB).microseconds(), extra_us(256 * kKiB), 0.2);
 }
 
+/// Each job is compared with itself, and what two find is the mean.
+TEST(CalibrationOfWrittenSources, OfSeveralJobsAreHeldAgainstTheirOwn) {
+  const std::string name = "copy pinned-to-device near";
+  const auto calibration = Probes()
+                               .add(name, line(6, 50))
+                               .add(name + " cpu-written", plus_extra(line(6, 50)))
+                               .next_file()
+                               .add(name, line(9, 40))
+                               .add(name + " cpu-written", plus_extra(plus_extra(line(9, 40))))
+                               .next_file()
+                               .add(name + " cpu-written", line(99, 40))
+                               .calibrate();
+  const auto curve = platform_of(calibration).copies.at(CopyKind::pinned_to_device).cpu_written.value();
+  EXPECT_NEAR(curve.value.at(512_KiB).microseconds(), 1.5 * extra_us(512 * kKiB), 0.5);
+}
+
 TEST(CalibrationOfWrittenSources, AreNotWrittenWhereTheyTakeNoLonger) {
   const auto calibration = copies([](double bytes) { return line(6, 50)(bytes) * (1 + kTolerance / 2); }).calibrate();
   EXPECT_FALSE(platform_of(calibration).copies.at(CopyKind::pinned_to_device).cpu_written);

@@ -5,6 +5,8 @@
 #include <functional>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "platforms/reader/platform_reader.hpp"
 #include "tests/validate/scratch_folder.hpp"
 #include "validate/calibrate/calibration.hpp"
@@ -38,9 +40,16 @@ class Probes {
     for (Bytes size = least; size <= most; size = size * 4) {
       const double time = time_us(static_cast<double>(size.count()));
       set_.probes.push_back(
-          {.line = {
-               name, gpu, peer, size, {.n = 9, .median = time, .min = time, .max = time, .p5 = time, .p95 = time}}});
+          {.line = {name, gpu, peer, size, {.n = 9, .median = time, .min = time, .max = time, .p5 = time, .p95 = time}},
+           .file = set_.files.size() - 1});
     }
+    return *this;
+  }
+  /// What follows was measured by another job.
+  Probes& next_file() {
+    set_.files.push_back(set_.files.back());
+    set_.files.back().file = fmt::format("probes-{}.json", set_.files.size());
+    set_.files.back().date = fmt::format("2026-11-{}", 20 + set_.files.size());
     return *this;
   }
   Probes& add_one(const std::string& name, double time_us, const std::string& peer = {}) {

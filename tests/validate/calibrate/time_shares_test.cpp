@@ -87,6 +87,47 @@ TEST(TimeShares, OfMessagesTheLibrarysLatencyIsTheResidual) {
   EXPECT_NEAR(calibration.shares.residual, residual / static_cast<double>(rows.size()), kExact);
 }
 
+/// Of a message between nodes, of blocks, and of what no cache holds.
+TEST(TimeShares, OfEachKindOfBytesAreAllOfThem) {
+  const auto shares_of = [](model::Platform platform, const std::string& name, const std::string& peer, Bytes size,
+                            const auto& check) {
+    const model::Topology topology(platform);
+    std::string reason;
+    const auto primitive = find_primitive({.name = name, .gpu = "0/0", .peer = peer, .size = size}, topology, reason);
+    ASSERT_TRUE(primitive) << reason;
+    const Seconds time = predict(*primitive, size, topology).value();
+    const TimeShares shares = TimeSplit(platform).shares(*primitive, size, time * 2).value();
+    EXPECT_NEAR(shares.parts() + shares.residual + shares.left_over, 1, 1e-12) << name;
+    EXPECT_NEAR(shares.left_over, 0.5, 1e-12) << "twice the time was measured";
+    check(
+        *primitive, topology, [&](double share) { return Seconds{share * time.value() * 2}; }, shares);
+  };
+  const model::Platform dgx = model::read_platform(test::kPlatforms / "dgx-a100.yaml");
+  shares_of(
+      dgx, "message pinned other-node", "1/1", 16_MiB,
+      [](const Primitive& message, const model::Topology& topology, const auto& time_of, const TimeShares& shares) {
+        const auto& network = *topology.platform().network;
+        EXPECT_NEAR(time_of(shares.way).microseconds(), message_way(message, topology).microseconds(), 1e-6);
+        EXPECT_NEAR(time_of(shares.residual).microseconds(), network.latency.value.at(16_MiB).microseconds(), 1e-6);
+        const auto rate = network.rate ? std::optional(network.rate->value) : std::nullopt;
+        EXPECT_NEAR(time_of(shares.bytes).microseconds(),
+                    flow_time(16_MiB, narrowest_link(message, topology), rate).microseconds(), 1e-3);
+      });
+  model::Platform base = model::read_platform(kBase);
+  const auto rate = [](double gigabytes) { return model::Sourced<Rate>{.value = Rate{gigabytes * 1e9}}; };
+  base.gpu_types[0].blocks = model::BlockCosts{.rate = rate(4), .ll_rate = rate(3), .ll128_rate = rate(2)};
+  base.node.memories[0].cache = {.value = 1_MiB};
+  base.intra_node.uncached = rate(1);
+  const auto all_bytes = [](const auto&, const auto&, const auto&, const TimeShares& shares) {
+    EXPECT_NEAR(shares.bytes, 0.5, 1e-9);
+  };
+  for (const std::string format : {"simple", "ll", "ll128"}) {
+    shares_of(base, format + " by 1 blocks", "0/1", 1_MiB, all_bytes);
+  }
+  base.intra_node.send_overhead.value = base.intra_node.latency.value = {};
+  shares_of(base, "message pinned same-node", "0/1", 64_MiB, all_bytes);
+}
+
 TEST(TimeShares, StandInBothReports) {
   const auto calibration = Probes().add("copy pinned-to-device near", test::line(7, 50)).calibrate();
   const std::string text = to_text(calibration_report(calibration));

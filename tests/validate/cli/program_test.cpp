@@ -23,6 +23,7 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 class Program : public test::ValidateProgram {
  protected:
@@ -97,7 +98,28 @@ TEST_F(Program, ACeilingIsWrittenAsJson) {
   write("p.json", test::make_probes("measured", {{4, 5}, {8, 10}}));
   const auto ended = run("ceiling m.json p.json --line 'host message' --json c.json");
   EXPECT_EQ(ended.code, 0) << ended.err;
-  EXPECT_THAT(read("c.json"), AllOf(HasSubstr("\"primitive\": \"host message\""), HasSubstr("\"share\": ")));
+  EXPECT_EQ(
+      nlohmann::json::parse(read("c.json")),
+      (nlohmann::json{
+          {"protocol", "staging"},
+          {"points",
+           {{{"bytes", 4}, {"primitive", "host message"}, {"primitive_us", 5.0}, {"protocol_us", 10.0}, {"share", 0.5}},
+            {{"bytes", 8},
+             {"primitive", "host message"},
+             {"primitive_us", 10.0},
+             {"protocol_us", 20.0},
+             {"share", 0.5}}}}}));
+  const auto with = [&](const std::string& limit) {
+    const auto held = run("ceiling m.json p.json --line 'host message' --min " + limit);
+    return std::pair(held.code, held.out.substr(held.out.find("reached:") == std::string::npos
+                                                    ? std::min(held.out.find("missed:"), held.out.size())
+                                                    : held.out.find("reached:")));
+  };
+  EXPECT_EQ(with("50"),
+            std::pair(0, std::string("reached: the least share from 0 on is 50.0 %, asked for are 50 %\n")));
+  EXPECT_EQ(with("50.5 --from 8"),
+            std::pair(1, std::string("missed: the least share from 8 on is 50.0 %, asked for are 50.5 %\n")));
+  EXPECT_EQ(with("50 --from 9").first, 2) << "there is no such size";
 }
 
 TEST_F(Program, SeveralPairsGiveCrossovers) {
@@ -250,6 +272,12 @@ TEST_F(Program, ComparesCollectivesOfOtherTools) {
     std::ofstream(folder_.path() / (tool + ".txt")) << text;
     const auto imported = run("import " + tool + ".txt --ranks 4 --out " + tool + ".json");
     ASSERT_EQ(imported.code, 0) << imported.err;
+    EXPECT_THAT(
+        imported.out,
+        StartsWith("# all-reduce: measured by " +
+                   std::string(tool == "nccl" ? "all_reduce_perf" : "osu_allreduce 7.5") +
+                   ", 4 ranks\n#        bytes      time us    alg. MB/s     bus MB/s  verified\n" +
+                   "          1024        20.00        51.20        76.80  " + (tool == "nccl" ? "yes\n" : "no\n")));
     for (const std::string& files : {tool + ".json s.json", tool + ".txt s.json --ranks 4"}) {
       // sqrt(1.1 x 1.25) - 1
       const auto ended = run("compare " + files + " --max-error 17.27 --json r.json");
@@ -453,6 +481,7 @@ TEST_F(Program, CompareIsToldWhatAnotherToolsFileLacks) {
   write("l.json", test::make_result("simulated", "cuda-ipc", {{1, 8.01}}));
   EXPECT_THAT(run("compare osu.txt l.json").err, HasSubstr("osu.txt: error: holds 2 tables"));
   EXPECT_EQ(run("compare osu.txt l.json --table 1").code, 0);
+  EXPECT_EQ(run("compare nv.json s.json osu.txt l.json --table 1 --size 512M").code, 0) << "each takes what is for it";
   EXPECT_THAT(run("compare osu.txt l.json --table 1 --size 4").err, HasSubstr("--size: none of the files is nvband"));
   EXPECT_THAT(run("compare nv.json s.json --size 512M --table 1").err, HasSubstr("--table: none of the files is of"));
 }

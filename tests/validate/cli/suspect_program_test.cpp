@@ -31,7 +31,7 @@ TEST_F(SuspectProgram, SaysThatAHealthyMachineIsHealthy) {
   const auto ended = suspect(kH200Probes, "h200-nvlink", "--json s.json");
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("Verdict: as fast as the platform says"));
-  EXPECT_THAT(read("s.json"), HasSubstr("\"verdict\": \"as fast\""));
+  EXPECT_THAT(read("s.json"), AllOf(HasSubstr("\"verdict\": \"as fast\""), HasSubstr("\"tolerance\": 0.1,")));
 }
 
 TEST_F(SuspectProgram, BadInputEndsWithTwo) {

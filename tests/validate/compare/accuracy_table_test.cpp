@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/validate/fixtures.hpp"
+#include "tests/validate/golden.hpp"
 
 namespace twinlink::validate {
 namespace {
@@ -50,6 +51,20 @@ TEST(AccuracyTable, ListsWhereProtocolsCross) {
                 make_pair("host", {{1024, 20}, {4096, 20}, {16384, 20}}, {{1024, 20}, {4096, 20}, {16384, 20}})});
   EXPECT_THAT(
       text, AllOf(HasSubstr("1 in 1 pairs of ping-pong curves, 1 in both worlds"), HasSubstr(" | 2K | 4K | +1.00 |")));
+}
+
+/// Windows, several crossovers, and one that only one world has.
+TEST(AccuracyTable, IsAsItWas) {
+  const Curve flat{{1024, 20}, {4096, 20}, {16384, 20}};
+  Pair window = make_pair("host", flat, {{1024, 18}, {4096, 20}, {16384, 25}});
+  window.measured.series->pattern = bench::Pattern::bandwidth;
+  window.measured.series->window = 16;
+  window.joined.rows[2].unstable = true;
+  const std::string text = table_of(
+      {make_pair("staging", {{1024, 10}, {4096, 40}, {16384, 160}}, {{1024, 10}, {4096, 20}, {16384, 40}}),
+       make_pair("host", flat, flat), window,
+       make_pair("gpudirect-v1", {{1024, 30}, {4096, 30}, {16384, 15}}, {{1024, 30}, {4096, 30}, {16384, 30}})});
+  test::expect_golden("accuracy.markdown", text);
 }
 
 TEST(AccuracyTable, SettingsOfOneProtocolDoNotCross) {

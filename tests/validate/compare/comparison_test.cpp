@@ -115,6 +115,26 @@ TEST(ComparePair, AnotherToolsFileDoesNotTellWhatRanBeside) {
               ElementsAre("the measured file does not tell which pairs ran at once; the other ran beside staging"));
 }
 
+TEST(ComparePair, WhatACurveDoesNotTellIsNoted) {
+  const auto untold = [](const char* world) {
+    auto recording = make_recording(world, "staging", kCurve);
+    recording.environment = nlohmann::json{{"origin", {{"tool", "osu"}}}};
+    recording.series->protocol.clear();
+    recording.series->from.clear();
+    recording.series->told = {.settings = false, .window = false, .cold_us = false};
+    return recording;
+  };
+  EXPECT_THAT(compare_pair(untold("measured"), simulated(), false).notes,
+              ElementsAre("the measured file does not tell its protocol; the other is of staging",
+                          "the measured file does not tell its window; the other has 1"));
+  EXPECT_THAT(compare_pair(measured(), untold("simulated"), false).notes,
+              ElementsAre("the simulated file does not tell its protocol; the other is of staging",
+                          "the simulated file does not tell its window; the other has 1"));
+  EXPECT_THAT(compare_pair(untold("measured"), untold("simulated"), false).notes,
+              ElementsAre("the measured file does not tell its protocol; the other is of none that is told",
+                          "the simulated file does not tell its protocol; the other is of none that is told"));
+}
+
 TEST(ComparePair, ProbesAndResultsDoNotMix) {
   auto probes = simulated();
   probes.series.reset();
@@ -128,8 +148,12 @@ TEST(ComparePair, WhatWasNotProbedIsNoted) {
   second.series.reset();
   first.notes = {"no peer copies: one device"};
   second.notes = {"no registration"};
+  first.environment = nlohmann::json{{"emulated_devices", true}, {"pace", "h200-nvlink"}};
+  second.environment = nlohmann::json{{"overrides", {"a.b=1us"}}};
   EXPECT_THAT(compare_pair(first, second, false).notes,
-              ElementsAre("measured: no peer copies: one device", "simulated: no registration"));
+              ElementsAre("measured: no peer copies: one device", "simulated: no registration",
+                          "measured on emulated devices that keep a platform's pace: no GPU was there",
+                          "the simulated file is of another platform than its file has: --set a.b=1us"));
 }
 
 TEST(ComparePair, EmulatedDevicesAreNoted) {
@@ -137,6 +161,69 @@ TEST(ComparePair, EmulatedDevicesAreNoted) {
   emulated.environment = nlohmann::json{{"emulated_devices", true}};
   EXPECT_THAT(compare_pair(emulated, simulated(), false).notes,
               testing::Contains(HasSubstr("emulated in host memory: the times are this host's, not a GPU's")));
+}
+
+/// A workload's file; what another tool's lacks is empty, 0 or "not told".
+Recording workload(const std::string& world, const std::string& algorithm, const std::string& protocol) {
+  Recording recording{.file = world + ".json", .world = world, .program = "p", .command = "c"};
+  recording.environment = nlohmann::json::object();
+  recording.workload = bench::WorkloadSeries{.workload = "all-reduce",
+                                             .protocol = protocol,
+                                             .protocol_between = protocol,
+                                             .settings = protocol.empty() ? "" : "chunk 4K",
+                                             .ranks = 4,
+                                             .nodes = protocol.empty() ? 0 : 2};
+  for (const std::uint64_t size : {4U, 16U}) {
+    recording.workload->points.push_back({.size = Bytes{size}, .algorithm = algorithm, .verified = true});
+    recording.samples.push_back({.key = {.name = algorithm, .size = Bytes{size}}, .time_us = 10});
+  }
+  return recording;
+}
+
+/// Whichever of the two files does not tell something.
+TEST(ComparePair, WhatAWorkloadDoesNotTellIsNotedAndTakenFromTheOther) {
+  const std::string untold(kUntoldAlgorithm);
+  for (const bool first : {true, false}) {
+    const auto pair =
+        first ? compare_pair(workload("measured", untold, ""), workload("simulated", "ring", "host"), false)
+              : compare_pair(workload("measured", "ring", "host"), workload("simulated", untold, ""), false);
+    const std::string side = first ? "the measured file does not tell its " : "the simulated file does not tell its ";
+    EXPECT_THAT(pair.notes, ElementsAre(side + "protocol; the other has host",
+                                        side + "settings; the other has chunk 4K", side + "nodes; the other has 2",
+                                        side + "algorithms: its lines are joined by size, and the algorithms are the "
+                                               "other's"));
+    ASSERT_EQ(pair.joined.rows.size(), 2U);
+    EXPECT_EQ(pair.joined.rows[0].key.name, "ring");
+  }
+  auto other = workload("simulated", "ring", "host");
+  other.workload->protocol_between = "staging";
+  other.workload->places = {"0/0", "0/1"};
+  auto mine = workload("measured", "ring", "host");
+  mine.workload->places = {"0/0", "1/0"};
+  mine.workload->points[1].verified = false;
+  other.workload->settings = "chunk 8K";
+  mine.notes = {"mine"};
+  other.notes = {"the other's"};
+  mine.environment = nlohmann::json{{"emulated_devices", true}};
+  other.environment = nlohmann::json{{"overrides", {"a.b=1us"}}};
+  EXPECT_THAT(
+      compare_pair(mine, other, true).notes,
+      ElementsAre("different protocol between nodes: measured host, simulated staging", "mine", "the other's",
+                  "different settings: measured chunk 4K, simulated chunk 8K",
+                  "different places: measured 0/0 1/0, simulated 0/0 0/1",
+                  "measured on devices that are emulated in host memory: the times are this host's, not a GPU's",
+                  "the simulated file is of another platform than its file has: --set a.b=1us",
+                  "measured payloads are not verified"));
+  EXPECT_THAT(refusal(mine, other),
+              HasSubstr("not comparable: different protocol between nodes: measured host, simulated "
+                        "staging (--force compares them all the same)"));
+  // Of two algorithms at one size nobody knows which it was, in whichever file they are.
+  auto two = workload("simulated", "ring", "host");
+  two.samples.push_back({.key = {.name = "tree", .size = 16_B}, .time_us = 10});
+  EXPECT_THAT(
+      refusal(workload("measured", untold, ""), two),
+      HasSubstr("measured.json: error: does not tell the algorithm that it took, and simulated.json has several "
+                "at 16 (ring, tree): which is to be compared?"));
 }
 
 TEST(ComparePair, DifferentSettingsAreNoted) {

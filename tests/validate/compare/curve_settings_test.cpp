@@ -94,9 +94,36 @@ TEST(CurveSettings, WhatCannotBeRepeatedIsRefused) {
   series.points[2].size = 1_B;
   EXPECT_THAT([&] { run_options(series, "r.json"); }, ThrowsMessage<InputError>(HasSubstr("no sizes of a sweep")));
   series = pipeline();
-  series.told.settings = false;
-  EXPECT_THAT([&] { run_options(series, "r.json"); },
-              ThrowsMessage<InputError>(AllOf(StartsWith("r.json: error: "), HasSubstr("does not tell all"))));
+  series.points.clear();
+  EXPECT_THAT([&] { run_options(series, "r.json"); }, ThrowsMessage<InputError>(HasSubstr("no sizes of a sweep")));
+  series = pipeline();
+  series.points[0].size = 0_B;
+  EXPECT_THAT([&] { run_options(series, "r.json"); }, ThrowsMessage<InputError>(HasSubstr("no sizes of a sweep")));
+  series = pipeline();
+  series.pattern = bench::Pattern::copy;
+  EXPECT_THAT([&] { run_options(series, "r.json"); }, ThrowsMessage<InputError>(HasSubstr("is of copies")));
+  for (int lack = 0; lack < 5; ++lack) {
+    series = pipeline();
+    if (lack == 0) series.told.settings = false;
+    if (lack == 1) series.told.window = false;
+    if (lack == 2) series.protocol.clear();
+    if (lack == 3) series.from.clear();
+    if (lack == 4) series.to.clear();
+    EXPECT_THAT([&] { run_options(series, "r.json"); },
+                ThrowsMessage<InputError>(AllOf(StartsWith("r.json: error: "), HasSubstr("does not tell all"))))
+        << lack;
+  }
+}
+
+/// A factor that run takes at the most.
+TEST(CurveSettings, SizesAreThoseOfASweep) {
+  bench::Series series = pipeline();
+  series.points.resize(2);
+  series.points[0].size = 1_B;
+  series.points[1].size = 1_MiB;
+  EXPECT_THAT(run_options(series, "r.json"), IsSupersetOf({"--begin", "1", "--end", "1M", "--factor", "1048576"}));
+  series.points[1].size = 2_MiB;
+  EXPECT_THAT([&] { run_options(series, "r.json"); }, ThrowsMessage<InputError>(HasSubstr("no sizes of a sweep")));
 }
 
 TEST(CurveSettings, TheLabelSaysWhatIsNoDefault) {
@@ -136,7 +163,9 @@ TEST(CurveSettings, AResultIsOfThePlatformThatItWasSimulatedOn) {
             "s.json: error: simulated on platform 'example' of mine.yaml, and not on 'example' of example.yaml");
   EXPECT_THAT(refusal("overrides", {"driver.runtime.signal=1us"}), HasSubstr("with other values"));
   EXPECT_THAT(refusal("intra_node", "loopback"), HasSubstr("with other values or ways within the node"));
-  EXPECT_THAT(refusal("smp_copy_size_bytes", 8192), HasSubstr("with other values or ways within the node"));
+  for (const char* member : {"smp_copy_size_bytes", "degraded", "failed"}) {
+    EXPECT_THAT(refusal(member, 8192), HasSubstr("with other values or ways within the node than example.yaml has"));
+  }
   EXPECT_THAT(refusal("platform", nullptr), HasSubstr("environment.platform"));
 }
 

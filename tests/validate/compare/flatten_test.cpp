@@ -10,9 +10,10 @@ using Lines = std::vector<std::pair<std::string, std::string>>;
 
 TEST(Flatten, NamesEveryValueByItsPath) {
   const auto written = nlohmann::json::parse(R"({
-    "mpi": {"version": "4.1.4", "cuda": false},
+    "mpi": {"version": "4.1.4", "cuda": false, "vendor": null},
     "hosts": ["a", "b"],
     "devices": [{"name": "x"}, {"name": "y", "memory": 3}],
+    "none": [],
     "peers": [[0, 1], [1, 0]]})");
   EXPECT_EQ(flatten(written), (Lines{{"devices.0.name", "x"},
                                      {"devices.1.memory", "3"},
@@ -20,6 +21,7 @@ TEST(Flatten, NamesEveryValueByItsPath) {
                                      {"hosts", "a, b"},
                                      {"mpi.cuda", "false"},
                                      {"mpi.version", "4.1.4"},
+                                     {"none", ""},
                                      {"peers.0", "0, 1"},
                                      {"peers.1", "1, 0"}}));
 }

@@ -43,6 +43,16 @@ TEST(Join, ProbesOfOneSizeAreToldApartByNameAndDevice) {
   EXPECT_EQ(to_string(joined.only_measured[0]), "up 0/0 4");
 }
 
+TEST(Join, WhatDidNotRepeatItselfOnEitherSideIsMarked) {
+  for (const auto& [first, second] : {std::pair(false, false), {true, false}, {false, true}}) {
+    std::vector one{at(4, 1)};
+    std::vector other{at(4, 2)};
+    one[0].unstable = first;
+    other[0].unstable = second;
+    EXPECT_EQ(join(one, other).rows.at(0).unstable, first || second);
+  }
+}
+
 TEST(Join, AnEmptySideLeavesAllOfTheOther) {
   const auto joined = join(std::vector{at(4, 1)}, {});
   EXPECT_TRUE(joined.rows.empty());

@@ -38,6 +38,8 @@ TEST(Prediction, IsHeldIfEveryTimeIsTheSame) {
 
 TEST(Prediction, IsAnotherIfATimeDiffersOrIsMissing) {
   EXPECT_EQ(pair_with({{4, 11}, {16, 22.000001}}).prediction, Prediction::other);
+  EXPECT_EQ(pair_with({{4, 11}, {16, 21.999999}}).prediction, Prediction::other);
+  EXPECT_EQ(pair_with({{4, 12}, {16, 22}}).prediction, Prediction::other);
   EXPECT_EQ(pair_with({{4, 11}}).prediction, Prediction::other);
   EXPECT_EQ(pair_with({}).prediction, Prediction::other);
 }

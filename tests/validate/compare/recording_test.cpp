@@ -37,7 +37,9 @@ class ReadRecording : public ::testing::Test {
 };
 
 TEST_F(ReadRecording, TakesTheMediansAscending) {
-  const auto file = write("r.json", bench::to_json(make_result("measured", "staging", {{16, 4}, {4, 1.5}, {8, 2}})));
+  auto result = make_result("measured", "staging", {{16, 4}, {4, 1.5}, {8, 2}});
+  result.series.points[0].time_us.unstable = true;
+  const auto file = write("r.json", bench::to_json(result));
   const auto recording = read_recording(file);
   EXPECT_EQ(recording.file, file.string());
   EXPECT_EQ(recording.world, "measured");
@@ -47,6 +49,8 @@ TEST_F(ReadRecording, TakesTheMediansAscending) {
   EXPECT_EQ(recording.samples[0].key.size, Bytes{4});
   EXPECT_EQ(recording.samples[0].time_us, 1.5);
   EXPECT_EQ(recording.samples[2].key.size, Bytes{16});
+  EXPECT_TRUE(recording.samples[2].unstable);
+  EXPECT_FALSE(recording.samples[0].unstable);
 }
 
 TEST_F(ReadRecording, TimesThatAreNotPositiveAreNamedAllAtOnce) {
@@ -75,6 +79,7 @@ TEST_F(ReadRecording, BrokenFilesAreNamed) {
 TEST_F(ReadRecording, ProbesAreToldFromResultsByTheirKind) {
   auto probes = test::make_probes("measured", {{16, 4}, {4, 1.5}});
   probes.findings.notes = {"no peer access"};
+  probes.findings.lines[1].time_us.unstable = true;
   const auto recording = read_recording(write("p.json", bench::to_json(probes)));
   EXPECT_FALSE(recording.series.has_value());
   EXPECT_EQ(recording.world, "measured");
@@ -82,6 +87,8 @@ TEST_F(ReadRecording, ProbesAreToldFromResultsByTheirKind) {
   ASSERT_EQ(recording.samples.size(), 2U);
   EXPECT_EQ(recording.samples[0].key, (Key{"host message", "0/0", "1/0", Bytes{16}}));
   EXPECT_EQ(recording.samples[0].time_us, 4);
+  EXPECT_FALSE(recording.samples[0].unstable);
+  EXPECT_TRUE(recording.samples[1].unstable);
 }
 
 TEST_F(ReadRecording, AProbeWithoutATimeIsNamedInFull) {

@@ -26,6 +26,24 @@ TEST(Spread, TheFarthestOfManyIsThatOfANormalDistribution) {
   EXPECT_NEAR(farthest_of(10000), 4.753, 1e-3);  // one in a million
   EXPECT_GT(farthest_of(1, 10), farthest_of(1, 1000));
   EXPECT_NEAR(farthest_of(1, 1000000), farthest_of(1), 0.01);
+  EXPECT_EQ(farthest_of(0), farthest_of(1));
+  // Two standard errors of a median absolute deviation, 1.16 over the root of the values each; a fifth is left at
+  // least.
+  EXPECT_NEAR(farthest_of(7, 25), farthest_of(7) / (1 - 2 * 1.16 / 5), 1e-12);
+  EXPECT_NEAR(farthest_of(7, 5), farthest_of(7) / 0.2, 1e-12);
+}
+
+TEST(Spread, OfAnEvenNumberIsTheMiddleOfTwo) {
+  const Spread spread = spread_of({9, 1, 2, 4});
+  EXPECT_EQ(spread.n, 4U);
+  EXPECT_DOUBLE_EQ(spread.middle, 3);
+  EXPECT_DOUBLE_EQ(spread.deviation, 1.4826 * 1.5) << "of 6, 2, 1 and 1";
+}
+
+/// Of one value chance is the distribution's; of four half of the way to their mean is gone.
+TEST(Spread, ChanceShrinksWithTheNumberOfValues) {
+  EXPECT_NEAR(chance_of_one_sided(0.01, 1, 3), std::expm1(0.1 * 3), 1e-12);
+  EXPECT_NEAR(chance_of_one_sided(0.04, 4, 3), std::expm1(0.1 * (0.399 / 2 + 3.0 / 2)), 1e-12);
 }
 
 /// Of 2000 sums of ten one-sided values no more than some are above what is allowed one of 2000.
@@ -48,6 +66,9 @@ TEST(Spread, ChanceAccusesNobody) {
 TEST(Spread, DeviationOfPercentiles) {
   EXPECT_NEAR(deviation_of(std::exp(-0.1645), std::exp(0.1645)), 0.1, 1e-12);
   EXPECT_EQ(deviation_of(0, 0), 0);
+  EXPECT_EQ(deviation_of(0, 5), 0);
+  EXPECT_EQ(deviation_of(5, 5), 0);
+  EXPECT_EQ(deviation_of(5, 4), 0);
 }
 
 }  // namespace

@@ -74,6 +74,35 @@ TEST(ImportNcclTests, TwoProcessesTellBothPlaces) {
   EXPECT_EQ(series.to, "1/0");
 }
 
+/// Only the first rank of a process may be listed: of two processes with two threads of two GPUs each there are eight.
+TEST(ImportNcclTests, RanksAreThoseOfAllProcesses) {
+  json content = test::sendrecv_2();
+  auto& config = content["config"];
+  config["nthreads"] = 2;
+  const auto ranks = [&](int last) {
+    config["devices"][0]["rank"] = last;
+    return std::get<bench::WorkloadFile>(import_content(Tool::nccl_tests, content, "sendrecv.json", {})).series.ranks;
+  };
+  EXPECT_EQ(ranks(0), 4);
+  EXPECT_EQ(ranks(3), 4);
+  EXPECT_EQ(ranks(4), 8);
+  EXPECT_EQ(ranks((1 << 20) - 1), 1 << 20);
+}
+
+TEST(ImportNcclTests, OfSeveralRootsEachIsATable) {
+  json content = test::sendrecv_2();
+  content["args"][0] = "./broadcast_perf";
+  content["results"][0]["root"] = "     0";
+  content["results"][1]["root"] = "     1";
+  EXPECT_THAT(refusal_after([&](json& file) { file = content; }),
+              HasSubstr("\n  1: broadcast_perf, float root 0, 1 size from 1K\n  2: broadcast_perf, float root 1"));
+  content["results"][1]["root"] = "x";
+  EXPECT_THAT(refusal_after([&](json& file) { file = content; }), HasSubstr("'results[1].root' is no rank"));
+  content["results"][1]["out_of_place"]["nwrong"] = 0.5;
+  content["results"][1]["root"] = "0";
+  EXPECT_FALSE(imported(content).series.points[1].verified) << "half an element is one";
+}
+
 TEST(ImportNcclTests, RoundsTellTheSpread) {
   json content = test::sendrecv_2();
   for (auto& result : content["results"]) result["out_of_place_per_iter"] = {{"times_us", {30.0, 32.0, 40.0}}};

@@ -1,4 +1,6 @@
 // The text of nccl-tests, as people publish it.
+#include <tuple>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -10,6 +12,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -169,6 +172,100 @@ TEST(ImportNcclText, OfSeveralRunsTheUserChooses) {
                                           "  2: broadcast_perf, float root 0, 1 size from 1000000\n"
                                           "  3: broadcast_perf, float root 1, 1 size from 1000000"));
   EXPECT_EQ(collective(text, {.table = 2}).series.workload, "broadcast");
+}
+
+/// What stands above the first run holds for the next, until a list of devices begins anew; its test does not.
+TEST(ImportNcclText, EachRunHasWhatWasSaidBeforeIt) {
+  const std::string text = "NCCL version 2.21.5+cuda12.4\n# nccl-tests version 2.17.6\n./all_reduce_perf -g 4\n" +
+                           run_of(4, row("sum      -1", 1.5)) + kHeader + row("none      0", 1) + kEnd +
+                           run_of(8, row("sum      -1", 1.75) +
+                                         "           0             0     float     sum      -1   "
+                                         "  5.00    0.00    0.00      0     5.00    0.00    0.00  "
+                                         "    0\n") +
+                           kHeader + row("sum      -1", 1.75, "0");
+  const auto table = [&](int number) { return collective(text, {.table = number}); };
+  const auto first = table(1);
+  EXPECT_EQ(std::tuple(first.program, first.command, first.series.ranks),
+            std::tuple("all_reduce_perf (NCCL 2.21.5+cuda12.4)", "./all_reduce_perf -g 4", 4));
+  const auto& origin = first.environment->at("origin");
+  EXPECT_EQ(origin.at("nccl_tests"), "2.17.6");
+  EXPECT_EQ(origin.at("datatype"), "float");
+  EXPECT_EQ(origin.at("config"), "nThread 1 nGpus 1 minBytes 1024 maxBytes 1048576 step: 1024(factor)");
+  EXPECT_EQ(origin.at("out_of_bounds"), " 0 OK");
+  EXPECT_EQ(origin.at("figure"), "mean of rounds that follow each other");
+  ASSERT_EQ(origin.at("ranks").size(), 4U);
+  EXPECT_EQ(
+      origin.at("ranks").at(3),
+      (nlohmann::json{
+          {"place", "0/3"}, {"host", "host0"}, {"device", {{"pci_bus_id", "0000:01:00"}, {"name", "NVIDIA Sample"}}}}));
+  EXPECT_THAT(first.series.notes,
+              ElementsAre("measured in rounds that follow each other in a stream, without an answer",
+                          "measured times are means, of which nobody told the spread"));
+  const auto second = table(2);
+  EXPECT_EQ(std::tuple(second.program, second.command, second.series.ranks, second.series.nodes),
+            std::tuple("broadcast_perf (NCCL 2.21.5+cuda12.4)", "", 4, 1));
+  EXPECT_THAT(second.series.notes,
+              Contains("the text does not name its test: its columns are those of broadcast_perf"));
+  const auto third = table(3);
+  EXPECT_EQ(std::tuple(third.series.ranks, third.series.nodes, third.series.points.size()), std::tuple(8, 2, 1U));
+  EXPECT_THAT(table(4).series.notes, Contains(HasSubstr("ends before the summary of its run")));
+  for (const int ended : {1, 2, 3}) EXPECT_THAT(table(ended).series.notes, Not(Contains(HasSubstr("ends before"))));
+}
+
+TEST(ImportNcclText, WhereSomeDevicesAreListedNobodyKnowsThePlaces) {
+  std::string text = run_of(4, row("sum      -1", 1.5));
+  text.erase(text.find("#  Rank  1"), text.find("#  Rank  2") - text.find("#  Rank  1"));
+  const auto file = collective(text);
+  EXPECT_EQ(file.series.ranks, 4);
+  EXPECT_EQ(file.series.nodes, 0);
+  EXPECT_TRUE(file.series.places.empty());
+}
+
+TEST(ImportNcclText, ColumnsMayEndWithTheTimeOfDay) {
+  std::string header = kHeader;
+  header.insert(header.find("#wrong\n") + 6, " timestamp");
+  std::string rows = row("sum      -1", 1.75);
+  rows.insert(rows.size() - 1, "  2026-11-26 10:20:30");
+  const auto file = collective(devices(8) + header + rows + kEnd);
+  ASSERT_EQ(file.series.points.size(), 1U);
+  EXPECT_TRUE(file.series.points[0].verified);
+}
+
+TEST(ImportNcclText, DataThatWereNotComparedAreNotVerified) {
+  std::string rows = row("sum      -1", 1.75, "N/A");
+  rows.replace(rows.find("    0  100.0"), 5, "  N/A");
+  EXPECT_FALSE(collective(run_of(8, rows), {.test = "all_reduce_perf"}).series.points[0].verified);
+  EXPECT_TRUE(collective(run_of(8, row("sum      -1", 1.75))).series.points[0].verified);
+}
+
+/// A rate has two decimals or three digits, so that of small ones half a digit is much.
+TEST(ImportNcclText, FiguresThatAreNoneAreRefusedByTheirLine) {
+  const auto with = [](const std::string& figures) {
+    return refusal_of(devices(8) + kHeader + "     1000000        250000     float     sum      -1  " + figures + kEnd);
+  };
+  const std::string in_place = "   0  100.0   10.00   17.50    0\n";
+  EXPECT_EQ(with("  100.0   10.00   17.50 " + in_place), "nothing was refused");
+  EXPECT_EQ(with("  100.0   10.21   17.87 " + in_place), "nothing was refused");
+  EXPECT_EQ(with("  100.0   10.23   17.50 " + in_place),
+            "nccl.txt:16: error: 1000000 B in 100.0 us are 10.00 GB/s, and not 10.23: is the row torn?");
+  EXPECT_THAT(with("  0.000   10.00   17.50 " + in_place),
+              HasSubstr(":16: error: the time must be positive, but is 0.000"));
+  EXPECT_THAT(with("  1e300   10.00   17.50 " + in_place), HasSubstr(":16: error: the time 1e300: "));
+  EXPECT_THAT(with("  100.0   ten     17.50 " + in_place), HasSubstr(":16: error: 'ten' is no number"));
+  EXPECT_THAT(with("  100.0   10.00   -1    " + in_place), HasSubstr(":16: error: '-1' is no number"));
+  EXPECT_THAT(with("  100.0   10.00   inf   " + in_place), HasSubstr(":16: error: 'inf' is no number"));
+  const auto header = [](const std::string& columns, const std::string& units = "") {
+    return refusal_of("# " + columns + "\n" + units + row("sum      -1", 1.75));
+  };
+  EXPECT_EQ(header("size count type redop root algbw busbw"), "nccl.txt:1: error: there is no column of times");
+  EXPECT_EQ(header("size count type redop root cputime algbw busbw"),
+            "nccl.txt:1: error: cputime is the host's time alone; run without -C");
+  EXPECT_EQ(header("size count type redop root time algbw busbw", "# (B) (elements) (ms) (GB/s)\n"),
+            "nccl.txt:2: error: the times must be in us");
+  EXPECT_EQ(header("size count type redop root algbw busbw time a b c d e"),
+            "nccl.txt:2: error: algbw and busbw belong behind the time");
+  EXPECT_EQ(refusal_of("hello\n"), "nccl.txt: error: has no line that names the columns of nccl-tests");
+  EXPECT_THAT(refusal_of(run_of(8, row("sum       x", 1.75))), HasSubstr("'x' is no root"));
 }
 
 TEST(ImportNcclText, WithoutDevicesTheUserTellsTheRanks) {

@@ -141,6 +141,12 @@ TEST(ImportNvbandwidth, HasNoCurves) {
   EXPECT_THAT(refusal_of_probes(test::nvbandwidth_08(), {.protocol = "cuda-ipc", .size = kSize}),
               HasSubstr("holds primitives"));
   EXPECT_THAT(refusal_of_probes(test::nvbandwidth_08(), {.window = 1, .size = kSize}), HasSubstr("holds primitives"));
+  EXPECT_THAT(refusal_of_probes(test::nvbandwidth_08(), {.from = "0/0", .size = kSize}), HasSubstr("holds primitives"));
+  EXPECT_THAT(refusal_of_probes(test::nvbandwidth_08(), {.pattern = bench::Pattern::pingpong}),
+              HasSubstr("holds primitives"));
+  EXPECT_EQ(refusal_of_probes(test::nvbandwidth_08(), {.table = 1}), "--table: all tests of nv.json are imported");
+  EXPECT_EQ(refusal_of_probes(test::nvbandwidth_08(), {.ranks = 2}), "--ranks: nv.json holds no collective");
+  EXPECT_EQ(refusal_of_probes(test::nvbandwidth_08(), {.test = "all_reduce_perf"}), "--test: nv.json names its test");
 }
 
 TEST(ImportNvbandwidth, BrokenMatricesAreNamed) {
@@ -244,6 +250,29 @@ TEST(ImportNvbandwidthText, SaysWhatTheJsonSays) {
   EXPECT_THAT(probes.findings.notes, Contains("device_to_device_latency_sm left out: no probe measures this"));
 }
 
+/// What a test says after its matrix, or instead of one, is of it alone.
+TEST(ImportNvbandwidthText, EachTestHasItsOwnOutcome) {
+  const auto probes = probes_of_text(
+      "nvbandwidth Version: v0.9\nWARNING: clocks are low\n\n"
+      "Running host_to_device_memcpy_ce.\nmemcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n 0\n0 55.25\n"
+      "SUM host_to_device_memcpy_ce 55.25\n3 lines follow that are no rows\n"
+      "Running device_to_host_memcpy_ce.\nERROR: out of memory\n\n"
+      "Running host_to_device_memcpy_sm.\nmemcpy SM CPU(row) -> GPU(column) bandwidth (GB/s)\n"
+      "Running device_to_host_memcpy_sm.\nFailed: for a reason\n5 words that are no columns\n"
+      "Running device_to_device_memcpy_read_ce.\nmemcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n"
+      " 0 1\n0 N/A 400.00\n1 200.00 N/A\n\n4 no row behind an empty line\n");
+  EXPECT_THAT(lines(probes, "copy pinned-to-device near"), ElementsAre("0/0  55.25"));
+  EXPECT_THAT(lines(probes, "peer copy read direct"), ElementsAre("0/0 0/1 400.0", "0/1 0/0 200.0"));
+  EXPECT_EQ(probes.findings.lines.size(), 3U);
+  EXPECT_THAT(probes.findings.notes,
+              ElementsAre("device_to_host_memcpy_ce left out: ERROR: ERROR: out of memory",
+                          "host_to_device_memcpy_sm left out: without a result",
+                          "device_to_host_memcpy_sm left out: Failed: Failed: for a reason",
+                          "nvbandwidth's warning: line 2 of nv.txt: WARNING: clocks are low", HasSubstr("launch")));
+  EXPECT_EQ(probes_of_text("Running host_to_device_memcpy_ce.\nx bandwidth (GB/s)\n0\n0 1.00\n").program,
+            "nvbandwidth of an unknown version");
+}
+
 TEST(ImportNvbandwidthText, OldReleasesHaveNoughtBetweenAGpuAndItself) {
   EXPECT_THAT(lines(probes_of_text("Running device_to_device_memcpy_write_ce.\nmemcpy CE GPU(row) <- GPU(column) "
                                    "bandwidth (GB/s)\n  0 1\n0 0.00 276.25\n1 276.50 0.00\n"),
@@ -266,6 +295,8 @@ TEST(ImportNvbandwidthText, WhatIsCutOffIsRefusedByItsLine) {
             "nv.txt:5: error: a row of 1 values, where there are 2 columns: is it cut off?");
   EXPECT_THAT(refusal(begin + "0 N/A 400.00\n"), HasSubstr("has 1 rows of 2 columns: it must be square"));
   EXPECT_EQ(refusal(begin + "0 N/A 400.00\n2 200.00 N/A\n"), "nv.txt:5: error: row 1 of the matrix is called '2'");
+  EXPECT_EQ(refusal("Running device_to_device_memcpy_read_ce.\nx bandwidth (GB/s)\n   0   2\n"),
+            "nv.txt:3: error: column 1 of the matrix is called '2'");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <sstream>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -74,6 +75,11 @@ TEST(ImportOsu, OlderHeadersAndEmptyMessages) {
   EXPECT_EQ(result.series.points[0].size, Bytes{0});
   EXPECT_EQ(result.environment->at("origin").at("send_buffer"), "DEVICE");
   EXPECT_EQ(result.environment->at("origin").at("receive_buffer"), "HOST");
+  for (const char* columns : {"#Size", "# Size", "Size"}) {
+    EXPECT_EQ(imported_osu(std::string("# OSU MPI Latency Test v7.5\n") + columns + "  Latency (us)\n1 2.00\n")
+                  .series.points.size(),
+              1U);
+  }
   EXPECT_EQ(imported_osu("# OSU MPI Bandwidth Test (Version 2.0)\n# Size\tBandwidth (MB/s)\n1\t3.549325\n").program,
             "osu_bw 2.0");
 }
@@ -163,9 +169,19 @@ TEST(ImportOsu, UnknownTestsAndUnitsAreRefused) {
   EXPECT_THAT(refusal_of_osu("# OSU MPI Bandwidth Test v7.3\n# Size Bandwidth (Gbit/s)\n"),
               HasSubstr("osu.txt:2: error: the values must be in MB/s"));
   EXPECT_THAT(refusal_of_osu("# OSU MPI Latency Test v7.3\n# Size Bandwidth (MB/s)\n"), HasSubstr("must be in us"));
-  for (const char* unit : {"ms", "ns", "s"}) {
-    EXPECT_THAT(refusal_of_osu(std::string("# OSU MPI Latency Test v7.3\n# Size Latency (") + unit + ")\n1 8.01\n"),
-                HasSubstr("must be in us"));
+  for (const std::string latency : {"Latency (", "Latency(", "Avg Latency(", "Avg Latency ("}) {
+    for (const std::string test : {"Latency", "Multi Latency", "Allreduce Latency"}) {
+      const auto text = [&](const std::string& unit) {
+        return "# OSU MPI " + test + " Test v7.3\n# Size " + latency + unit + ")\n1 8.01\n";
+      };
+      for (const char* unit : {"ms", "ns", "s"}) {
+        EXPECT_THAT(refusal_of_osu(text(unit), {.ranks = test.starts_with("All") ? std::optional(4) : std::nullopt}),
+                    HasSubstr("osu.txt:2: error: the values must be in us: # Size " + latency + unit));
+      }
+      if (!test.starts_with("All")) {
+        EXPECT_EQ(imported_osu(text("us")).series.points[0].time_us.median, 8.01);
+      }
+    }
   }
   EXPECT_THAT(refusal_of_osu("# OSU MPI Bandwidth Test v7.3\n# Size Bandwidth (MB/s)\n0 1.00\n"),
               HasSubstr("empty messages"));
@@ -309,22 +325,27 @@ INSTANTIATE_TEST_SUITE_P(Patterns, OwnOsuForm,
                          ::testing::Values(Pattern::pingpong, Pattern::bandwidth, Pattern::bidirectional),
                          [](const auto& pattern) { return std::string(to_string(pattern.param)); });
 
+/// What was measured on emulated devices is not taken for a GPU's.
+TEST(ImportOsu, TheOwnFormTellsEmulatedDevices) {
+  for (const bool paced : {false, true}) {
+    auto written = test::make_result("measured", "staging", {{4, 7.12}});
+    written.environment = nlohmann::json{{"emulated_devices", true}};
+    if (paced) written.environment.set("pace", "h200-nvlink");
+    std::ostringstream text;
+    print_osu(written, text);
+    const auto read = imported_osu(text.str());
+    EXPECT_EQ(read.world, "measured");
+    EXPECT_EQ(read.series.clock, "host");
+    EXPECT_EQ(bench::heading_world(read.world, read.environment), paced ? "paced" : "emulated");
+  }
+}
+
 // ---- what launchers write before each line ------------------------------------------------------------------------
 
 TEST(ImportOsu, WhatLaunchersPutBeforeLinesIsPassedOver) {
-  const std::string text = "# OSU MPI-CUDA Bandwidth Test v7.2\n#Size Bandwidth (MB/s)\n1 0.50\n2 1.00\n";
-  const auto prefixed = [&](const std::string& prefix) {
-    std::string all;
-    for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
-      all += prefix + text.substr(at, text.find('\n', at) + 1 - at);
-    }
-    return all;
-  };
-  for (const char* const prefix :
-       {"", "    ", "[1,0]<stdout>:", "  [1,0]<stdout>:", "[1,mpirank:0,algo-1]<stdout>:", "0: ", " 12: ", "[0] ",
-        "[node01:0] ", "2026-11-26T10:20:30.123456Z ", "2026-11-26T10:20:30Z [1,0]<stdout>:"}) {
-    EXPECT_EQ(imported_osu(prefixed(prefix)).series.points.size(), 2U) << prefix;
-  }
+  const std::string text =
+      "[1,0]<stdout>:# OSU MPI-CUDA Bandwidth Test v7.2\n0: #Size Bandwidth (MB/s)\n[0] 1 0.50\n 12: 2 1.00\n";
+  EXPECT_EQ(imported_osu(text).series.points.size(), 2U);
 }
 
 TEST(ImportOsu, ASentenceThatBeginsWithANumberIsNoRow) {
@@ -352,12 +373,39 @@ TEST(ImportOsuCollectives, AreWorkloads) {
   EXPECT_EQ(file.environment->at("origin").at("datatype"), "MPI_FLOAT");
 }
 
-TEST(ImportOsuCollectives, ASizeBetweenTwoRanksIsAPartOfTheBuffer) {
-  const auto file = osu_collective(
-      "# OSU MPI All-to-All Personalized Exchange Latency Test v7.5\n"
-      "# Size       Avg Latency(us)\n1024 10.00\n");
-  EXPECT_EQ(file.series.workload, "all-to-all");
-  EXPECT_EQ(file.series.points[0].size, 4_KiB);
+/// Of some the size is what goes from a rank to one other; what a bus carries is counted as nccl-tests do.
+TEST(ImportOsuCollectives, HaveASizeAndABusFactorEach) {
+  struct Case {
+    const char *title, *program, *workload;
+    std::uint64_t sizes;
+    double factor;
+  };
+  for (const Case& each :
+       {Case{"Allreduce", "osu_allreduce", "all-reduce", 1, 1.5},
+        Case{"Allgather", "osu_allgather", "all-gather", 4, 0.75},
+        Case{"Reduce_scatter", "osu_reduce_scatter", "reduce-scatter", 1, 0.75},
+        Case{"Broadcast", "osu_bcast", "broadcast", 1, 1},
+        Case{"All-to-All Personalized Exchange", "osu_alltoall", "all-to-all", 4, 0.75},
+        Case{"Reduce", "osu_reduce", "reduce", 1, 1}, Case{"Gather", "osu_gather", "gather", 4, 0.75},
+        Case{"Scatter", "osu_scatter", "scatter", 4, 0.75}}) {
+    const auto file =
+        osu_collective(fmt::format("# OSU MPI {} Latency Test v7.5\n# Size Avg Latency(us)\n1000 10.00\n"
+                                   "# a line that says nothing\n2000 20.00\n",
+                                   each.title));
+    EXPECT_EQ(file.series.workload, each.workload);
+    EXPECT_EQ(file.program, fmt::format("{} 7.5", each.program));
+    EXPECT_EQ(file.series.ranks, 4);
+    ASSERT_EQ(file.series.points.size(), 2U);
+    EXPECT_EQ(file.series.points[0].size, Bytes{1000 * each.sizes}) << each.title;
+    EXPECT_EQ(file.series.points[1].size, Bytes{2000 * each.sizes}) << each.title;
+    EXPECT_DOUBLE_EQ(file.series.points[0].algorithm_MBps, 100.0 * static_cast<double>(each.sizes));
+    EXPECT_DOUBLE_EQ(file.series.points[0].bus_MBps, each.factor * 100 * static_cast<double>(each.sizes));
+    EXPECT_FALSE(file.series.points[0].verified);
+    EXPECT_THAT(file.series.notes, ElementsAre("times are means of all ranks and rounds: the slowest took longer"));
+  }
+  const std::string most = "# OSU MPI Allgather Latency Test v7.5\n# Size Avg Latency(us)\n";
+  EXPECT_EQ(osu_collective(most + "70368744177664 1.00\n").series.points[0].size, Bytes{std::uint64_t{1} << 48U});
+  EXPECT_THAT(refusal_of_osu(most + "70368744177665 1.00\n", {.ranks = 4}), HasSubstr("between 4 ranks are too many"));
 }
 
 TEST(ImportOsuCollectives, WithTheFullColumnsTheSlowestRankCounts) {
@@ -373,6 +421,13 @@ TEST(ImportOsuCollectives, ABarrierHasNoSizes) {
   const auto file = osu_collective("# OSU MPI Barrier Latency Test v5.8\n# Avg Latency(us)\n             8.32\n");
   EXPECT_EQ(file.series.workload, "barrier");
   EXPECT_EQ(file.series.points.at(0).time_us.median, 8.32);
+  EXPECT_EQ(file.series.points.at(0).size, 8_B);
+  const auto full = osu_collective(
+      "# OSU MPI Barrier Latency Test v7.5\n# Avg Latency(us)  Min Latency(us)  Max Latency(us)  Iterations\n"
+      " 8.32 7.11 9.44 1000\n");
+  EXPECT_EQ(full.series.points.at(0).time_us.median, 9.44);
+  EXPECT_EQ(full.series.points.at(0).fastest_us, 7.11);
+  EXPECT_THAT(full.series.notes, ElementsAre("times are those of the slowest rank, means of all rounds"));
 }
 
 TEST(ImportOsuCollectives, TheRanksMustBeTold) {

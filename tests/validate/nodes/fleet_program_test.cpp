@@ -1,9 +1,7 @@
 // `twinlink-validate fleet` as a user runs it: what it reads, refuses and says, and what it keeps.
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -11,43 +9,17 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/validate/cli/validate_program.hpp"
-#include "tests/validate/nodes/planted_fleet.hpp"
-#include "validate/history/regressions.hpp"
+#include "tests/validate/nodes/made_up_fleet.hpp"
 
 namespace twinlink::validate {
 namespace {
 
 using nlohmann::json;
+using test::nccl_text;
+using test::nvbandwidth_text;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-/// The text of nccl-tests on one node.
-std::string nccl_text(const std::string& host, double times, const std::string& version = "2.21.5") {
-  std::string text = "NCCL version " + version + "+cuda12.4\n# nThread 1 nGpus 1\n# Using devices\n";
-  for (int rank = 0; rank < 2; ++rank) {
-    text += fmt::format("#  Rank {0} Group 0 Pid 1 on {1} device {0} [0x{2:02x}] NVIDIA H100 80GB HBM3\n", rank, host,
-                        0x17 + rank);
-  }
-  text +=
-      "#       size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
-      "#        (B) (elements) (us) (GB/s) (GB/s) (us) (GB/s) (GB/s)\n";
-  for (const double size : {65536.0, 1048576.0, 16777216.0}) {
-    const double us = times * (20 + size / 2e5);
-    text += fmt::format("{0:.0f} {1:.0f} float sum -1 {2:.3f} {3:.3f} {3:.3f} 0 {2:.3f} {3:.3f} {3:.3f} 0\n", size,
-                        size / 4, us, size / us / 1e3);
-  }
-  return text + "# Out of bounds values : 0 OK\n# Avg bus bandwidth : 1\n";
-}
-
-std::string nvbandwidth_text(double rate, const std::string& version = "v0.8") {
-  return "nvbandwidth Version: " + version +
-         "\nBuilt from Git version: v0.8\nDevice 0: NVIDIA H100 80GB HBM3 (00000000:1b:00)\nDevice 1: NVIDIA H100 80GB "
-         "HBM3 (00000000:2b:00)\n\nRunning device_to_device_memcpy_write_ce.\nmemcpy CE GPU(row) <- GPU(column) "
-         "bandwidth "
-         "(GB/s)\n           0         1\n 0       N/A     " +
-         fmt::format("{:.2f}\n 1     {:.2f}       N/A\n\nSUM device_to_device_memcpy_write_ce 1.0\n", rate, rate);
-}
 
 class FleetProgram : public test::ValidateProgram {
  protected:
@@ -78,6 +50,8 @@ TEST_F(FleetProgram, FindsTheSlowOneInTextsOfOtherTools) {
   EXPECT_EQ(result["nodes"][0]["node"], "node0004");
   EXPECT_NEAR(result["nodes"][0]["worst"], 0.5, 0.01);
   EXPECT_EQ(result["nodes"][1]["state"], "alike");
+  EXPECT_EQ(result["tolerance"], 0.1);
+  EXPECT_EQ(result["of_many_curves"], 0.03);
   EXPECT_THAT(read("fleet.xml"), AllOf(HasSubstr("tests=\"10\" failures=\"1\""),
                                        HasSubstr("name=\"node0004\"><failure message=\"node0004")));
   EXPECT_EQ(fleet("--node node0004 --report fleet.md").code, 1);
@@ -92,15 +66,11 @@ TEST_F(FleetProgram, FindsTheSlowOneInTextsOfOtherTools) {
   }
   EXPECT_EQ(fleet("--node node0003").code, 0);
   EXPECT_EQ(fleet("--node nobody").code, 2);
-}
-
-TEST_F(FleetProgram, FilesOfAFolderBelongToTheNodeOfTheirName) {
-  for (std::size_t node = 0; node < 6; ++node) {
-    put("fleet/" + test::node_name(node) + ".nvbandwidth.txt", nvbandwidth_text(node == 2 ? 200 : 390));
-  }
-  const auto ended = fleet("");
-  EXPECT_EQ(ended.code, 1) << ended.err;
-  EXPECT_THAT(ended.out, HasSubstr("The worst: node0002"));
+  EXPECT_EQ(fleet("--tolerance 60 --of-many 60").code, 0);
+  EXPECT_EQ(fleet("--tolerance 60").code, 1) << "the mean of many is judged as well";
+  EXPECT_THAT(fleet("--explain 0").out, HasSubstr("of 1 nodes that are slower no part was looked for"));
+  EXPECT_EQ(fleet("--report fleet.json").code, 1);
+  EXPECT_EQ(json::parse(read("fleet.json")).at("nodes").size(), 10U);
 }
 
 TEST_F(FleetProgram, WhatDoesNotBelongTogetherIsSaidAndLeftOut) {
@@ -136,20 +106,8 @@ TEST_F(FleetProgram, AnonymousReportsNameNobody) {
   for (const std::string& text : {ended.out, read("all.md"), read("all.json")}) {
     EXPECT_THAT(text, AllOf(Not(HasSubstr("node000")), Not(HasSubstr("elsewhere")), HasSubstr("node05")));
   }
-}
-
-TEST_F(FleetProgram, CopiesOfANodeAreNoSecondNode) {
-  test::PlantedFleet planted(folder_.path() / "fleet", 1, 0.01);
-  bench::ProbeFile probes;
-  probes.findings.lines.push_back({.name = "copy device-to-device",
-                                   .gpu = "0/0",
-                                   .size = Bytes{4096},
-                                   .time_us = {.n = 9, .median = 5, .min = 5, .max = 5, .p5 = 5, .p95 = 5}});
-  for (std::size_t node = 0; node < 6; ++node) planted.add(node, probes);
-  std::filesystem::copy(folder_.path() / "fleet/node0001", folder_.path() / "fleet/node0099");
-  const auto ended = fleet("");
-  EXPECT_EQ(ended.code, 1) << ended.err;
-  EXPECT_THAT(ended.out, HasSubstr("node0099: has the same GPUs as node0001: one of the two was copied; left out"));
+  EXPECT_EQ(fleet("--anonymous --node node0003").code, 0) << "whoever asks knows the name";
+  EXPECT_EQ(fleet("--anonymous --node node0004").code, 1);
 }
 
 TEST_F(FleetProgram, NoFolderAndNoResultAreRefused) {
@@ -165,11 +123,11 @@ TEST_F(FleetProgram, NoFolderAndNoResultAreRefused) {
 class FleetHistory : public FleetProgram {
  protected:
   /// Of six nodes; the third takes `times` as long, and all points of the fourth may be unstable.
-  test::Ended measure(const std::string& date, double times, bool unstable = false) {
+  test::Ended measure(const std::string& date, double times, bool unstable = false, std::size_t nodes = 6) {
     std::filesystem::remove_all(folder_.path() / "fleet");
     static unsigned seed = 0;
     test::PlantedFleet planted(folder_.path() / "fleet", ++seed, 0.02);
-    for (std::size_t node = 0; node < 6; ++node) {
+    for (std::size_t node = 0; node < nodes; ++node) {
       bench::ProbeFile probes;
       for (Bytes size = 1_KiB; size <= 64_MiB; size = size * 16) {
         const double us = (node == 2 ? times : 1) * (5 + static_cast<double>(size.count()) / 4e5);
@@ -206,9 +164,24 @@ TEST_F(FleetHistory, SaysSinceWhen) {
     EXPECT_NEAR(each["slower"].get<double>(), 0.3, 0.1);
   }
   EXPECT_TRUE(regressions_of("node0001").empty());
+  EXPECT_EQ(fleet("--history all.sqlite --node node0002").code, 1);
+  EXPECT_EQ(fleet("--history all.sqlite --node node0001").code, 0) << "of this node alone";
+  EXPECT_EQ(fleet("--history all.sqlite --tolerance 40 --of-many 40").code, 0);
+  fleet("--history all.sqlite --report all.xml");
+  EXPECT_THAT(read("all.xml"), HasSubstr("name=\"node0002\"><failure message=\"node0002"));
+  EXPECT_THAT(read("all.xml"), HasSubstr("peer copy write direct slower by "));
   EXPECT_THAT(read("all.html"), AllOf(HasSubstr("Since when"), HasSubstr("2026-11-08")));
   // What has recovered is none any more.
   EXPECT_EQ(measure("2026-11-10T07:00:00Z", 1).code, 0);
+}
+
+/// Too few to be held against each other; each has its own past.
+TEST_F(FleetHistory, WhoHasNoEqualsIsHeldAgainstItself) {
+  const auto first = measure("2026-11-01T07:00:00Z", 1, false, 3);
+  EXPECT_EQ(first.code, 1) << "nobody was judged";
+  EXPECT_THAT(first.out, HasSubstr("; 3 could not be judged."));
+  EXPECT_EQ(measure("2026-11-02T07:00:00Z", 1, false, 3).code, 0);
+  EXPECT_EQ(measure("2026-11-03T07:00:00Z", 1.5, false, 3).code, 1);
 }
 
 TEST_F(FleetHistory, WhatDoesNotRepeatItselfIsApart) {
@@ -216,55 +189,6 @@ TEST_F(FleetHistory, WhatDoesNotRepeatItselfIsApart) {
   const auto ended = measure("2026-11-04T07:00:00Z", 1, true);
   EXPECT_THAT(ended.out, AllOf(HasSubstr("3 whose newest point did not repeat itself (~)"),
                                HasSubstr("times that did not repeat themselves (~) are not judged")));
-}
-
-TEST_F(FleetHistory, AClockThatRunsBackwardIsSaid) {
-  measure("2026-11-05T07:00:00Z", 1);
-  EXPECT_THAT(measure("2026-11-02T07:00:00Z", 1).out, HasSubstr("they came late, or the clock runs backward"));
-  EXPECT_THAT(measure("2999-01-01T07:00:00Z", 1).out, HasSubstr("still to come: whose clock is wrong?"));
-}
-
-TEST_F(FleetHistory, AFileOfSomethingElseIsRefused) {
-  put_nodes();
-  put("all.sqlite", std::string(5000, 'x'));
-  EXPECT_EQ(fleet("--history all.sqlite").code, 2);
-}
-
-// --- Steps by themselves -------------------------------------------------------------------------------------------
-
-FigureHistory figure(const std::string& test, const std::vector<double>& times, double deviation = 0.001) {
-  FigureHistory history{.key = {.test = test, .name = test}};
-  for (const double time : times) {
-    const std::string date = fmt::format("2026-11-{:02}", history.dated.size() + 1);
-    history.dated.push_back({.date = date, .log_us = std::log(time), .deviation = deviation});
-  }
-  return history;
-}
-
-TEST(Regressions, TheWorstOfANodeComesFirst) {
-  const FigureHistory slow = figure("slow", {1, 1, 1, 1.5, 1.5});
-  const FigureHistory slower = figure("slower", {1, 1, 2, 2, 2});
-  const FigureHistory faster = figure("faster", {2, 2, 1, 1});
-  const FigureHistory recovered = figure("recovered", {1, 1, 2, 2, 1});
-  for (const auto& figures : {std::vector{slow, slower, faster, recovered}, {recovered, slower, faster, slow}}) {
-    const auto found = find_regressions({{.figures = figures}, {.figures = {faster}}}, 0.1);
-    ASSERT_EQ(found[0].regressions.size(), 2U);
-    EXPECT_EQ(found[0].judged, 4U);
-    EXPECT_NEAR(found[0].regressions[0].slower, 1, 1e-9);
-    EXPECT_NEAR(found[0].regressions[1].slower, 0.5, 1e-9);
-    EXPECT_EQ(in_words(found),
-              (std::vector<std::string>{"slower slower by 100 % since 2026-11-03, and 1 more test", ""}));
-  }
-  EXPECT_TRUE(find_regressions({{.figures = {figure("near", {1, 1, 1.09, 1.09})}}}, 0.1)[0].regressions.empty());
-}
-
-TEST(Regressions, WithoutAPastNothingIsJudged) {
-  FigureHistory odd = figure("odd", {1, 2});
-  odd.dated.back().unstable = true;
-  FigureHistory past = figure("past", {1, 2});
-  past.dated.front().unstable = true;
-  const auto found = find_regressions({{.figures = {figure("new", {1}), odd, past}}}, 0.1);
-  EXPECT_EQ(std::tuple(found[0].judged, found[0].single, found[0].unstable), std::tuple(0U, 2U, 1U));
 }
 
 }  // namespace

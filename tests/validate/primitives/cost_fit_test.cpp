@@ -2,8 +2,11 @@
 
 #include <cmath>
 #include <functional>
+#include <map>
 #include <random>
+#include <tuple>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -84,6 +87,25 @@ TEST(FitCurve, ExactSegmentsAreFoundWithTheirEnds) {
   EXPECT_NEAR(fit.latency[0].cost.microseconds(), 3, 1e-6);
   EXPECT_NEAR(fit.latency[1].cost.microseconds(), 9, 1e-6);
   EXPECT_NEAR(fit.rate.value().bytes_per_second(), 20e9, 100);
+}
+
+/// Of bytes that are copied twice, beside what is known of a time.
+TEST(FitCurve, WhatTakesItsTimeAgainAndWhatIsKnownAreNoLatency) {
+  std::vector<Observation> observations = observe([](double) { return 5.0; }, 20.0_GBps);
+  for (Observation& observation : observations) {
+    observation.again = Bytes{observation.size.count() / 2};
+    observation.busy = Seconds{1e-9 * static_cast<double>(observation.size.count() % 3)};
+    observation.time += observation.again / 20.0_GBps + observation.busy;
+  }
+  for (const CurveFit& fit : {fit_curve(observations, kHost, {}), fit_beside_rate(observations, kHost, 20.0_GBps)}) {
+    ASSERT_THAT(fit.latency, SizeIs(1));
+    EXPECT_NEAR(fit.latency[0].cost.microseconds(), 5, 1e-6);
+    EXPECT_NEAR(fit.rate.value().bytes_per_second(), 20e9, 100);
+  }
+  // Beside twice the rate half of the bytes' time is a latency that grows with them.
+  const CurveFit fit = fit_beside_rate(observations, kHost, 40.0_GBps);
+  EXPECT_EQ(fit.rate, 40.0_GBps);
+  EXPECT_NEAR(at(fit, 64_MiB), 5 + ((64_MiB + 32_MiB) / 40.0_GBps).microseconds(), 0.5);
 }
 
 TEST(FitCurve, WhatIsBelowTheToleranceMakesNoSegment) {
@@ -202,6 +224,43 @@ TEST(FitLine, BaseAndSlope) {
   const auto through_zero = fit_line(std::vector<Observation>{{1_KiB, 1.0_us}, {1_MiB, 2000.0_us}});
   ASSERT_TRUE(through_zero);
   EXPECT_EQ(through_zero->base, Seconds{}) << "never negative";
+}
+
+/// "SIZE:COST ..." in nanoseconds of curves through points of "SIZE:COST+-TOLERANCE".
+std::string knots(const std::vector<model::Piecewise::Knot>& curve) {
+  std::string text;
+  for (const auto& knot : curve) text += fmt::format("{}:{:.0f} ", knot.size.count(), knot.cost.value() * 1e9);
+  return text;
+}
+std::vector<CostAt> costs(const std::vector<std::tuple<Bytes, double, double>>& all) {
+  std::vector<CostAt> result;
+  for (const auto& [size, cost, tolerance] : all)
+    result.push_back({{size, Seconds{cost * 1e-9}}, Seconds{tolerance * 1e-9}});
+  return result;
+}
+
+TEST(FewestKnots, PassAllPointsWithinTheirTolerances) {
+  const auto fewest = [](const auto& all) { return knots(fewest_knots(costs(all))); };
+  using All = std::vector<std::tuple<Bytes, double, double>>;
+  EXPECT_EQ(fewest(All{{100_B, 5, 0}}), "100:5 ");
+  EXPECT_EQ(fewest(All{{100_B, 10, 1}, {200_B, 21, 2}, {400_B, 40, 1}}), "100:10 400:40 ");
+  EXPECT_EQ(fewest(All{{100_B, 10, 1}, {200_B, 23, 2}, {400_B, 40, 1}}), "100:10 200:23 400:40 ");
+  // The farthest from the line, as a share of what it bears, is where two lines meet; then each is looked at again.
+  EXPECT_EQ(fewest(All{{0_B, 0, 1}, {10_B, 40, 90}, {20_B, 20, 1}, {30_B, 31, 2}, {40_B, 0, 1}}),
+            "0:0 20:20 30:31 40:0 ");
+  EXPECT_EQ(fewest(All{{0_B, 0, 1}, {10_B, -40, 1}, {20_B, 0, 1}, {30_B, 0, 1}}), "0:0 10:-40 20:0 30:0 ");
+}
+
+TEST(CurveOf, IsConstantWhereAllBearThat) {
+  const auto curve = [](const std::vector<std::tuple<Bytes, double, double>>& all) {
+    std::map<Bytes, CostAt> by_size;
+    for (const CostAt& cost : costs(all)) by_size[cost.knot.size] = cost;
+    return knots(curve_of(by_size).knots());
+  };
+  EXPECT_EQ(curve({{100_B, 10, 2.5}, {200_B, 12, 0}, {300_B, 14, 2.5}}), "200:12 ")
+      << "what is in the middle stands for all";
+  EXPECT_EQ(curve({{100_B, 9, 2}, {200_B, 12, 0}, {300_B, 14, 2}}), "100:9 200:12 300:14 ");
+  EXPECT_EQ(curve({{100_B, 10, 2}, {200_B, 12, 9}, {300_B, 15, 2}}), "100:10 300:15 ");
 }
 
 TEST(FitShare, WhatEachBlockTakes) {

@@ -40,6 +40,25 @@ TEST_F(Narrowest, OfMessagesBetweenNodesIsTheFabricEachWayOrBothWaysTogether) {
   EXPECT_EQ(narrowest(), Rate{2e9});
 }
 
+/// A message leaves by the adapter of one GPU and comes by that of another.
+TEST_F(Narrowest, OfMessagesBetweenNodesIsTheSlowerOfTwoPorts) {
+  platform_ = model::read_platform(std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms/dgx-a100.yaml");
+  const auto port_of = [&](std::size_t gpu) -> model::Nic& {
+    return *std::ranges::find(platform_.node.nics, platform_.node.gpus[gpu].nic, &model::Nic::name);
+  };
+  const std::string name = "message pinned other-node";
+  ASSERT_NE(&port_of(0), &port_of(1));
+  port_of(1).link = rate(1);
+  EXPECT_DOUBLE_EQ(gigabytes(name, "1/1"), 1);
+  EXPECT_GT(gigabytes(name, "1/0"), 1);
+  port_of(1).link.reset();
+  port_of(0).link = rate(2);
+  EXPECT_DOUBLE_EQ(gigabytes(name, "1/1"), 2);
+  platform_.fabric->duplex = rate(6);
+  port_of(1).port_share = 0.25;
+  EXPECT_DOUBLE_EQ(gigabytes(name, "1/1"), 1.5) << "its share of both directions";
+}
+
 /// Control messages go between the memories next to the GPUs, whichever memory the message itself lies in.
 TEST_F(Narrowest, AMessageThatAsksNowTakesARoundTripOfControlMessagesMore) {
   const auto file = std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms/keeneland-kids.yaml";
@@ -53,22 +72,14 @@ TEST_F(Narrowest, AMessageThatAsksNowTakesARoundTripOfControlMessagesMore) {
     };
     return (time({"mpi.network.eager_limit=256 B"}) - time({})).microseconds();
   };
-  const model::Topology topology(model::read_platform(file));
+  const model::Platform unchanged = model::read_platform(file);
+  const model::Topology topology(unchanged);
   const std::string& nic = topology.graph().gpus[0].nic;
   const model::Location near{model::Location::Kind::memory, topology.memory_near(0)};
   const Seconds way = topology.message_way(near, {nic, nic}, near);
   const double asking = 2 * (topology.platform().network->control.value + way).microseconds();
   EXPECT_NEAR(more(0), asking, 1e-9);
   EXPECT_NEAR(more(1), asking, 1e-9);
-}
-
-TEST_F(Narrowest, ConcernsNoPageLockingWhichTakesItsShareOfAGib) {
-  platform_.runtime.pin_base.value = 3.0_us;
-  platform_.runtime.pin_per_gib.value = 400.0_us;
-  const model::Topology topology(platform_);
-  const Primitive pin{.kind = Primitive::Kind::pin};
-  EXPECT_DOUBLE_EQ(predict(pin, 1_GiB, topology).value().microseconds(), 403);
-  EXPECT_DOUBLE_EQ(predict(pin, 256_MiB, topology).value().microseconds(), 103);
 }
 
 TEST_F(Narrowest, IsTheDramThatACopyReadsOrWrites) {

@@ -12,7 +12,10 @@
 
 #include "platforms/machine/degraded.hpp"
 #include "platforms/reader/platform_reader.hpp"
+#include "platforms/reader/platform_writer.hpp"
 #include "protocols/core/errors.hpp"
+#include "tests/validate/golden.hpp"
+#include "validate/compare/spread.hpp"
 #include "validate/primitives/primitive.hpp"
 #include "validate/suspect/suspect_report.hpp"
 
@@ -41,6 +44,12 @@ Platform degraded(const std::string& name, const std::vector<std::pair<std::stri
   Platform platform = platform_named(name);
   for (const auto& [part, share] : parts) EXPECT_TRUE(model::degrade(platform, part, share, "a test")) << part;
   return platform;
+}
+
+/// The percentiles of a line whose rounds scatter so.
+void say_scatter(bench::ProbeLine& line, double deviation) {
+  line.time_us.p5 = line.time_us.median * std::exp(-1.645 * deviation);
+  line.time_us.p95 = line.time_us.median * std::exp(1.645 * deviation);
 }
 
 /// Of what the probes of a machine hold; each time is off by up to `noise`, in either direction.
@@ -80,6 +89,12 @@ class MachineProbes {
     return *this;
   }
 
+  /// Lets all lines say that their rounds scatter by so much.
+  MachineProbes& scatter(double deviation) {
+    for (Probe& probe : set_.probes) say_scatter(probe.line, deviation);
+    return *this;
+  }
+
   /// The lines of `other`, in a file of their own.
   MachineProbes& add_file(const MachineProbes& other) {
     for (Probe probe : other.set_.probes) {
@@ -92,7 +107,10 @@ class MachineProbes {
   }
 
   [[nodiscard]] Suspicion held_against(const std::string& base, double tolerance = kTolerance) const {
-    return find_suspects(set_, file_of(base), tolerance, false);
+    return held_against_file(file_of(base), tolerance);
+  }
+  [[nodiscard]] Suspicion held_against_file(const std::filesystem::path& base, double tolerance = kTolerance) const {
+    return find_suspects(set_, base, tolerance, false);
   }
 
  private:
@@ -158,6 +176,18 @@ TEST_P(SickMachine, HasItsPartNamed) {
     EXPECT_EQ(first.left_slow, 0U);
     EXPECT_LT(first.errors.geometric_mean, found.errors.geometric_mean);
     EXPECT_FALSE(found.slow.empty());
+    // Every curve is judged once, and the slow ones come by how slow they are.
+    std::size_t curves = 0;
+    std::size_t slow = 0;
+    for (const Judged& judged : found.judged) {
+      curves += judged.curves;
+      slow += judged.slow;
+      EXPECT_EQ(judged.slow > 0, judged.slowest > judged.widest) << judged.plural;
+    }
+    EXPECT_EQ(curves, found.curves);
+    EXPECT_EQ(slow, found.slow.size());
+    EXPECT_TRUE(std::ranges::is_sorted(found.slow, std::ranges::greater{}, &SlowCurve::slower));
+    for (const SlowCurve& curve : found.slow) EXPECT_GT(curve.slower, kTolerance);
   }
 }
 
@@ -177,6 +207,24 @@ INSTANTIATE_TEST_SUITE_P(Machines, SickMachine,
                            std::ranges::replace(name, '-', '_');
                            return name;
                          });
+
+/// Each way, and both ways together, which here is less.
+TEST(Suspects, TheFabricIsAPartAsWell) {
+  Platform base = platform_named("keeneland-kids");
+  base.fabric->duplex.value().value = Rate{1.5e9};
+  const test::ScratchFolder folder;
+  const auto file = folder.write("base.yaml", platform_text(base));
+  Platform machine = base;
+  machine.fabric->duplex->value = Rate{0.6e9};
+  machine.fabric->link.value = Rate{0.4 * base.fabric->link.value.bytes_per_second()};
+  const Suspicion found = MachineProbes(machine).held_against_file(file);
+  ASSERT_EQ(found.verdict, one_part);
+  const auto fabric = std::ranges::find(found.suspects, "fabric", &Suspect::part);
+  ASSERT_NE(fabric, found.suspects.end());
+  EXPECT_EQ(fabric->kind, "fabric");
+  EXPECT_NEAR(fabric->share, 0.4, 1e-3);
+  EXPECT_NEAR(fabric->explained, 1, 1e-3);
+}
 
 TEST(Suspects, AHealthyMachineIsAsFastAsItsPlatform) {
   for (const std::string name : {"piz-daint", "keeneland-kids", "dgx-a100", "h200-nvlink"}) {
@@ -253,6 +301,8 @@ TEST(Suspects, TheCurvesOfTwoFilesAreNotOne) {
     const Suspicion both = slow_first ? bad.add_file(good).held_against("keeneland-kids")
                                       : good.add_file(bad).held_against("keeneland-kids");
     EXPECT_EQ(both.curves, 2 * alone.curves);
+    ASSERT_EQ(both.origins.size(), 2U);
+    EXPECT_EQ(both.origins[1].file, "other.json");
     EXPECT_FALSE(both.slow.empty()) << "15 % in one file, which both together would make 7 %";
   }
 }
@@ -282,6 +332,99 @@ TEST(Suspects, ALackThatNothingProbedWouldShowIsNamed) {
   EXPECT_THAT(named(1), Contains("qpi=28%"));
   EXPECT_THAT(named(0.4), Contains("qpi=28%"));
   named(0.25);
+}
+
+/// A link that the largest copies fill is seen as soon as these take longer by the tolerance, whatever that is.
+TEST(Suspects, WhatLargeCopiesFillIsSeenSoonEnough) {
+  for (const double tolerance : {0.05, 0.3, 0.5}) {
+    const Suspicion found = MachineProbes(platform_named("piz-daint")).held_against("piz-daint", tolerance);
+    for (const Unjudged& unjudged : found.unjudged) {
+      if (unjudged.why.starts_with("so little")) {
+        EXPECT_THAT(unjudged.what, ::testing::Each(::testing::ContainsRegex("^(ring0|hca)")))
+            << "memory and the fabric are not filled";
+      }
+    }
+  }
+}
+
+// --- Noise -----------------------------------------------------------------------------------------------------------
+
+/// All lines scatter by a fifth: a curve of five sizes may be slower by what chance does to one of all curves.
+TEST(Suspects, ACurveIsAllowedWhatChanceDoesToOneOfThem) {
+  const std::string name = "dgx-a100";
+  for (const double share : {1.0, 0.25}) {
+    const Platform machine = degraded(name, {{"pcie1", share}});
+    const std::size_t curves = MachineProbes(machine, 0, 2).held_against(name).curves;
+    const double chance = chance_of_one_sided(5 * 0.2 * 0.2, 5, farthest_of(curves));
+    ASSERT_GT(chance, 0.12) << "the own error of handles";
+    for (const double times : {0.99, 1.01}) {
+      MachineProbes probes(machine, 0, 2);
+      const Suspicion found = probes.scatter(0.2).slow_down("handle export", 1 + times * chance).held_against(name);
+      const auto judged = std::ranges::find(found.judged, "handles", &Judged::plural);
+      const std::size_t gpus = 2;  // each has such a curve
+      EXPECT_EQ(judged->slow, times > 1 ? gpus : 0) << share;
+      EXPECT_NEAR(judged->slowest, times * chance, 1e-9);
+      EXPECT_NEAR(judged->widest, chance, 1e-9);
+      EXPECT_DOUBLE_EQ(judged->allowed, 0.12);
+      if (share < 1) {
+        ASSERT_EQ(found.verdict, one_part);
+        EXPECT_EQ(found.suspects.front().left_slow, times > 1 ? gpus : 0);
+      }
+    }
+  }
+}
+
+/// What a part explains is the share of the squared errors that is gone, less what noise makes of both, unless they are
+/// no more than noise may be.
+TEST(Suspects, NoiseCountsInNeitherError) {
+  const std::string name = "piz-daint";
+  const Platform base = platform_named(name);
+  const Platform slow = degraded(name, {{"pcie0", 0.7}});
+  const model::Topology sick(slow);
+  for (const double deviation : {0.0, 0.06, 0.1, 0.13, 0.2, 0.3}) {
+    ProbeSet set;
+    set.files.push_back({.file = "p.json"});
+    const auto each_line = [&](const auto& visit) {
+      for (const char* copy : {"copy pinned-to-device near", "copy device-to-pinned near"}) {
+        for (Bytes size = 1_KiB; size <= 64_MiB; size = size * 4) visit(copy, size);
+      }
+    };
+    const auto predicted = [](const std::string& copy, Bytes size, const model::Topology& machine) {
+      std::string reason;
+      const auto primitive = find_primitive({.name = copy, .gpu = "0/0", .size = size}, machine, reason);
+      return predict(primitive.value(), size, machine).value().microseconds();
+    };
+    each_line([&](const char* copy, Bytes size) {
+      bench::ProbeLine line{.name = copy, .gpu = "0/0", .size = size};
+      line.time_us.median = predicted(copy, size, sick) * (set.probes.size() % 2 == 0 ? 1.16 : 0.86);
+      say_scatter(line, deviation);
+      set.probes.push_back({.line = line});
+    });
+    const Suspicion found = find_suspects(set, file_of(name), kTolerance, false);
+    const auto suspect = std::ranges::find(found.suspects, "pcie0", &Suspect::part);
+    ASSERT_NE(suspect, found.suspects.end()) << deviation;
+    const auto squares = [&](const model::Topology& machine) {
+      double sum = 0;
+      for (const Probe& probe : set.probes) {
+        sum += std::pow(std::log(predicted(probe.line.name, probe.line.size, machine) / probe.line.time_us.median), 2);
+      }
+      return sum;
+    };
+    const double before = squares(model::Topology(base));
+    const double after = squares(model::Topology(degraded(name, {{"pcie0", suspect->share}})));
+    const auto n = static_cast<double>(set.probes.size());
+    const double noisy = n * deviation * deviation;
+    const double explained = before <= noisy * (1 + 3 * std::sqrt(2 / n))
+                                 ? 1 - after / before
+                                 : 1 - std::max(0.0, after - noisy) / (before - noisy);
+    EXPECT_NEAR(suspect->explained, explained, 1e-9) << deviation;
+    EXPECT_NEAR(suspect->least, after, 1e-9);
+    EXPECT_EQ(suspect->curves, 2U);
+    // No share of the part has less.
+    for (const double share : {0.5, 0.6, 0.65, 0.75, 0.8, 0.9}) {
+      EXPECT_GE(squares(model::Topology(degraded(name, {{"pcie0", share}}))), after - 1e-9) << share;
+    }
+  }
 }
 
 TEST(Suspects, PeersOfAnotherNodeOfTheDomainAreNotTheGpuItself) {
@@ -347,10 +490,53 @@ TEST(Suspects, PartsThatTheProbesDoNotTellApartAreNamed) {
   EXPECT_NEAR(json.at("suspects").at(0).at("share").get<double>(), 0.25, 1e-4);
 }
 
+/// Of all that a report may have to say.
+TEST(SuspectReport, IsAsItWas) {
+  Suspicion found{.base = "mine.yaml", .tolerance = 0.1, .curves = 9};
+  found.origins = {{.file = "a.json", .date = "2026-11-21", .program = "twinlink-real 0.1.0", .machine = "2 x H200"},
+                   {.file = "b.json", .program = "other 7"}};
+  found.errors = {.n = 20, .geometric_mean = 0.2, .bias = -0.15, .max = 0.5};
+  found.judged = {{.plural = "copies", .curves = 6, .slow = 6, .slowest = 0.9, .allowed = 0.1, .widest = 0.215},
+                  {.plural = "handles", .curves = 3, .slow = 1, .slowest = 0.3, .allowed = 0.12, .widest = 0.12},
+                  {.plural = "signals", .curves = 1, .slowest = 0.05, .allowed = 0.1}};
+  found.unjudged = {{{"x", "y"}, "no reason"}, {{"1", "2", "3", "4", "5", "6", "7", "8"}, "many"}};
+  for (int i = 0; i < 7; ++i) found.slow.push_back({fmt::format("copy {}", i), "0/0 to 0/1", "copies", 0.9 - 0.1 * i});
+  const Suspect suspect{.part = "pcie1",
+                        .kind = "link",
+                        .share = 0.497,
+                        .curves = 4,
+                        .explained = 0.97,
+                        .errors = {.n = 20, .geometric_mean = 0.01, .bias = 0.005, .max = 0.04},
+                        .left_slow = 1,
+                        .alike = {"hub1=50%", "numa0=48%"}};
+  found.suspects.assign(6, suspect);
+  found.notes = {"a note"};
+  std::string text;
+  for (const Suspicion::Verdict verdict : {one_part, unexplained, as_fast}) {
+    found.verdict = verdict;
+    const nlohmann::json json = to_json(found);
+    text += to_text(suspect_report(found)) + "\n";
+    text += (verdict == one_part ? json.dump(1) : json.at("verdict").dump()) + "\n\n";
+    found.suspects.resize(1);
+    found.suspects.front().alike.clear();
+    found.suspects.front().left_slow = 0;
+    found.notes.clear();
+    found.slow.resize(1);
+    if (verdict == unexplained) found.unjudged.clear();
+  }
+  found.verdict = one_part;
+  text += to_text(suspect_report(found));
+  test::expect_golden("suspicion.txt", text);
+}
+
 TEST(Suspects, ProbesOfAnotherMachineAreRefused) {
   EXPECT_THAT([] { static_cast<void>(MachineProbes(platform_named("workstation")).held_against("dgx-a100")); },
               ThrowsMessage<InputError>(HasSubstr("probes.json: error: probes of a 'NVIDIA RTX 6000 Ada Generation', "
                                                   "but GPU 0 of the base is a 'NVIDIA A100-SXM4-80GB'")));
+  const Suspicion forced = find_suspects(measured_on_h200(), file_of("workstation"), 0.25, true);
+  EXPECT_THAT(forced.notes, Contains(HasSubstr("--force: ")));
+  EXPECT_EQ(forced.base, file_of("workstation").string());
+  EXPECT_EQ(forced.tolerance, 0.25);
 }
 
 }  // namespace

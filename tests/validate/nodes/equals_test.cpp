@@ -1,0 +1,245 @@
+// Nodes held against each other: who is off by how much, of times that are made up.
+#include "validate/nodes/equals.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/validate/nodes/made_up_fleet.hpp"
+#include "validate/compare/spread.hpp"
+
+namespace twinlink::validate {
+namespace {
+
+using test::curve_of;
+using test::file_with;
+using test::fleet_of;
+using test::Times;
+using ::testing::DoubleEq;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Optional;
+using ::testing::Pair;
+
+using Place = std::pair<std::size_t, Bytes>;
+
+constexpr double kNormal = 1.4826;  ///< a median absolute deviation as a standard deviation
+
+Equals held(FleetFiles files, const EqualsPlan& plan = {}) { return hold_among_equals(files, plan); }
+
+/// Times of 0, 1, 2, 3 and 10; at 4 KiB twice as much, and at 64 KiB all alike.
+TEST(Equals, EachTimeIsHeldAgainstTheMedian) {
+  FleetFiles files = fleet_of(5, [](std::size_t node) {
+    const double value = node == 4 ? 10 : static_cast<double>(node);
+    return std::vector{file_with({curve_of("write", {{1_KiB, value}, {4_KiB, 2 * value}, {64_KiB, 3}})})};
+  });
+  const Equals equals = hold_among_equals(files, {});
+  ASSERT_EQ(equals.keys, (std::vector<CurveKey>{{"tool 1, 2 x GPU", "peer copies", "write", "0/0", "0/1"}}));
+  EXPECT_THAT(equals.middle,
+              ElementsAre(Pair(Place(0, 1_KiB), 2), Pair(Place(0, 4_KiB), 4), Pair(Place(0, 64_KiB), 3)));
+  EXPECT_THAT(equals.deviation, ElementsAre(Pair(Place(0, 1_KiB), kNormal), Pair(Place(0, 4_KiB), 2 * kNormal),
+                                            Pair(Place(0, 64_KiB), 0)));
+  const HeldCurve& last = equals.nodes[3].curves.at(0);
+  EXPECT_EQ(std::tuple(last.key, last.file, last.curve),
+            std::tuple(0U, &files.nodes[3].files[0], &files.nodes[3].files[0].curves[0]));
+  EXPECT_THAT(last.off, ElementsAre(Optional(1.0), Optional(2.0), Optional(0.0)));
+  EXPECT_THAT(last.band_off, ElementsAre(Pair(Band::small, 1.5), Pair(Band::middle, 0)));
+  // Of a test the band where it is worst.
+  EXPECT_THAT(equals.nodes[4].map, ElementsAre(Pair("peer copies", DoubleEq(std::expm1(12)))));
+  EXPECT_THAT(equals.nodes[0].map, ElementsAre(Pair("peer copies", 0)));
+  EXPECT_EQ(equals.trials, 10U) << "five nodes in two bands";
+  EXPECT_THAT(equals.remarks, IsEmpty());
+}
+
+TEST(Equals, BandsBeginAt32KiBAndAMiB) {
+  EXPECT_EQ(std::tuple(band_of(0_B), band_of(32_KiB - 1_B), band_of(32_KiB), band_of(1_MiB - 1_B), band_of(1_MiB)),
+            std::tuple(Band::small, Band::small, Band::middle, Band::middle, Band::large));
+}
+
+/// Seven nodes, of which one repeats itself at one size only and another at none.
+TEST(Equals, WhatDoesNotRepeatItselfIsCountedAndNotJudged) {
+  const Equals equals = held(fleet_of(7, [](std::size_t node) {
+    NodeFile file = file_with({curve_of("write", {{1_KiB, node == 2 ? 50 : 1}, {4_KiB, 1}})});
+    for (const std::size_t point : {0U, 1U})
+      file.curves[0].points[point].unstable = node == 3 || (node == 2 && point == 0);
+    return std::vector{file};
+  }));
+  EXPECT_EQ(equals.middle.at({0, 1_KiB}), 1) << "of five";
+  EXPECT_THAT(equals.nodes[2].curves[0].off, ElementsAre(std::nullopt, Optional(0.0)));
+  EXPECT_THAT(equals.nodes[2].curves[0].band_off, ElementsAre(Pair(Band::small, 0)));
+  EXPECT_EQ(std::tuple(equals.nodes[2].unstable, equals.nodes[2].unjudged), std::tuple(1U, 0U));
+  EXPECT_EQ(std::tuple(equals.nodes[3].unstable, equals.nodes[3].unjudged), std::tuple(2U, 1U));
+  EXPECT_EQ(std::tuple(equals.nodes[0].unstable, equals.nodes[0].unjudged), std::tuple(0U, 0U));
+}
+
+TEST(Equals, FewerThanFiveSayNothingOfEachOther) {
+  for (const std::size_t nodes : {1U, 4U, 5U}) {
+    const Equals equals = held(fleet_of(nodes, [](std::size_t node) {
+      return std::vector{file_with({curve_of("write", {{1_KiB, node == 0 ? 9 : 1}})})};
+    }));
+    EXPECT_EQ(equals.middle.empty(), nodes < 5);
+    EXPECT_EQ(equals.nodes[0].unjudged, nodes < 5 ? 1U : 0U);
+    EXPECT_EQ(equals.nodes[0].slower.empty(), nodes < 5);
+    const std::string count = nodes == 1 ? "1 node" : "4 nodes";
+    EXPECT_EQ(equals.remarks,
+              nodes == 5 ? std::vector<std::string>{}
+                         : std::vector{"tool 1, 2 x GPU: " + count + ", and fewer than 5 say nothing of each other"});
+  }
+}
+
+/// In whichever order the files are read.
+TEST(Equals, TheNewestOfANodeCounts) {
+  const NodeFile old = file_with({curve_of("write", {{1_KiB, 1}}), curve_of("read", {{1_KiB, 1}})}, "2026-11-20");
+  const NodeFile now = file_with({curve_of("write", {{1_KiB, 2}})}, "2026-11-22");
+  for (const auto& files : {std::vector{old, now}, {now, old}}) {
+    FleetFiles fleet = fleet_of(1, [&](std::size_t) { return files; });
+    const Equals equals = hold_among_equals(fleet, {});
+    ASSERT_EQ(equals.nodes[0].curves.size(), 2U);
+    for (const HeldCurve& curve : equals.nodes[0].curves) {
+      EXPECT_EQ(curve.file->date, curve.curve->name == "write" ? now.date : old.date);
+      EXPECT_EQ(curve.curve->points[0].log_us, curve.curve->name == "write" ? 2 : 1);
+    }
+    EXPECT_THAT(fleet.nodes[0].remarks, IsEmpty());
+  }
+}
+
+TEST(Equals, OfTwoFilesOfOneDateNeitherCounts) {
+  const auto remarks = [](const std::string& date, const std::string& newer, std::vector<std::string> left) {
+    NodeFile first = file_with({curve_of("write", {{1_KiB, 1}}), curve_of("first", {{1_KiB, 1}})}, date);
+    NodeFile second = file_with({curve_of("write", {{1_KiB, 1}}), curve_of("second", {{1_KiB, 1}})}, date);
+    second.file = "another";
+    std::vector<NodeFile> files{first, second};
+    if (!newer.empty()) files.push_back(file_with({curve_of("write", {{1_KiB, 1}})}, newer));
+    FleetFiles fleet = fleet_of(1, [&](std::size_t) { return files; });
+    const Equals equals = hold_among_equals(fleet, {});
+    std::vector<std::string> found;
+    for (const HeldCurve& curve : equals.nodes[0].curves) found.push_back(curve.curve->name);
+    EXPECT_EQ(found, left);
+    return fleet.nodes[0].remarks;
+  };
+  EXPECT_THAT(remarks("2026-11-20", "", {"first", "second"}),
+              ElementsAre("tool 1 of 2026-11-20 and another hold the same measurements, and the same date: neither "
+                          "counts in them"));
+  EXPECT_THAT(remarks("", "", {"first", "second"}),
+              ElementsAre("tool 1 of  and another hold the same measurements, and no date: neither counts in them"));
+  EXPECT_EQ(remarks("2026-11-20", "2026-11-21", {"write", "first", "second"}).size(), 1U) << "a newer one does";
+}
+
+TEST(Equals, AProgramAndAMachineAreAKind) {
+  const Equals equals = held(fleet_of(6, [](std::size_t node) {
+    NodeFile mine = file_with({curve_of("write", {{1_KiB, 1}})}, "2026-11-25", node == 5 ? "tool 2" : "tool 1");
+    NodeFile other = file_with({curve_of("read", {{1_KiB, 1}})}, "2026-11-25", "gauge 7");
+    mine.software = node == 1 ? "driver 8" : node == 2 ? "" : "driver 9";
+    NodeFile older = mine;
+    older.date = "2026-11-20";
+    older.curves[0].name = "another";
+    return node < 2 ? std::vector{mine, older, other} : std::vector{mine};
+  }));
+  std::vector<std::tuple<std::string, std::size_t, std::size_t>> kinds;
+  for (const Kind& kind : equals.kinds) kinds.emplace_back(kind.name, kind.nodes, kind.software.size());
+  EXPECT_THAT(kinds, ElementsAre(std::tuple("gauge 7, 2 x GPU", 2, 0), std::tuple("tool 1, 2 x GPU", 5, 2),
+                                 std::tuple("tool 2, 2 x GPU", 1, 1)));
+  EXPECT_THAT(equals.remarks, ElementsAre("two versions: tool 1, tool 2; each is held against its own only",
+                                          "gauge 7, 2 x GPU: 2 nodes, and fewer than 5 say nothing of each other",
+                                          "tool 1, 2 x GPU: not all nodes have the same software: driver 8; driver 9",
+                                          "tool 2, 2 x GPU: 1 node, and fewer than 5 say nothing of each other"));
+}
+
+/// Of nodes with curves "all" and "some", of which so many lack "some" and so many have "odd".
+std::pair<std::vector<std::size_t>, std::vector<std::size_t>> lacks_of_first(std::size_t nodes, std::size_t lack,
+                                                                             std::size_t odd) {
+  const Equals equals = held(fleet_of(nodes, [&](std::size_t node) {
+    std::vector curves{curve_of("all", {{1_KiB, 1}})};
+    if (node >= lack) curves.push_back(curve_of("some", {{1_KiB, 1}}));
+    if (node < odd) curves.push_back(curve_of("odd", {{1_KiB, 1}}));
+    return std::vector{file_with(curves)};
+  }));
+  for (std::size_t node = std::max(lack, odd); node < nodes; ++node) {
+    EXPECT_THAT(equals.nodes[node].missing, IsEmpty());
+    EXPECT_THAT(equals.nodes[node].extra, IsEmpty());
+  }
+  const auto names = [&](const std::vector<std::size_t>& keys) {
+    for (const std::size_t key : keys) EXPECT_EQ(equals.keys[key].name, lack > 0 ? "some" : "odd");
+    return keys;
+  };
+  return {names(equals.nodes[0].missing), names(equals.nodes[0].extra)};
+}
+
+TEST(Equals, WhatNineOfTenOthersHaveIsMissingAndWhatOneOfTenHasIsExtra) {
+  for (const std::size_t nodes : {5U, 10U, 11U}) {
+    EXPECT_EQ(lacks_of_first(nodes, 1, 0).first.size(), 1U) << nodes;
+    EXPECT_EQ(lacks_of_first(nodes, 0, 1).second.size(), 1U) << nodes;
+  }
+  EXPECT_EQ(lacks_of_first(11, 2, 0).first.size(), 1U) << "nine of ten others have it";
+  EXPECT_EQ(lacks_of_first(11, 3, 0).first.size(), 0U);
+  EXPECT_EQ(lacks_of_first(11, 0, 2).second.size(), 1U) << "one of ten others has it";
+  EXPECT_EQ(lacks_of_first(11, 0, 3).second.size(), 0U);
+  EXPECT_EQ(lacks_of_first(4, 1, 0).first.size(), 0U) << "too few to tell";
+  EXPECT_EQ(lacks_of_first(4, 0, 1).second.size(), 0U);
+}
+
+TEST(Equals, AProgramThatANodeDidNotRunIsNotMissing) {
+  const Equals equals = held(fleet_of(6, [](std::size_t node) {
+    const NodeFile mine = file_with({curve_of("write", {{1_KiB, 1}})});
+    const NodeFile other = file_with({curve_of("read", {{1_KiB, 1}})}, "2026-11-25", "gauge 7");
+    return node == 0 ? std::vector{mine} : std::vector{mine, other};
+  }));
+  EXPECT_THAT(equals.nodes[0].missing, IsEmpty());
+}
+
+// --- Who is slower ---------------------------------------------------------------------------------------------------
+
+std::string words(const Slower& slower) {
+  const char* const of = slower.of == Slower::Of::curve ? "curve" : slower.of == Slower::Of::gpu ? "gpu" : "test";
+  return fmt::format("{} {}/{} [{}] {}: {:.2f} % of {:.2f} %", of, slower.test, slower.curve,
+                     fmt::join(slower.places, " "), to_string(slower.band), slower.slower * 100, slower.allowed * 100);
+}
+
+/// Node 7 takes e^0.2 as long for writes and e^0.05 for reads, and node 3 a half.
+TEST(Equals, SlowerAreCurvesAndMeansOfAGpuAndOfATest) {
+  const Equals equals = held(fleet_of(10, [](std::size_t node) {
+    const double off = node == 3 ? -0.7 : 0;
+    return std::vector{file_with({curve_of("write", {{1_MiB, 1 + off + (node == 7 ? 0.2 : 0)}}),
+                                  curve_of("read", {{1_MiB, 1 + off + (node == 7 ? 0.05 : 0)}}, "0/0", "0/2"),
+                                  curve_of("far", {{1_MiB, 1 + (node == 7 ? 0.09 : 0)}}, "1/0", "1/1", "messages"),
+                                  curve_of("farther", {{1_MiB, 1}}, "1/0", "1/0", "messages")})};
+  }));
+  std::vector<std::string> found;
+  for (const Slower& slower : equals.nodes[7].slower) found.push_back(words(slower));
+  EXPECT_THAT(found, ElementsAre("curve peer copies/write [0/0 0/1] large sizes: 22.14 % of 10.00 %",
+                                 "test peer copies/ [] large sizes: 13.31 % of 3.00 %",
+                                 "gpu peer copies/ [0/0] large sizes: 13.31 % of 3.00 %",
+                                 "test messages/ [] large sizes: 4.60 % of 3.00 %"));
+  for (const std::size_t node : {0U, 3U, 9U}) EXPECT_THAT(equals.nodes[node].slower, IsEmpty());
+  EXPECT_EQ(equals.trials, 70U) << "four curves, two tests and one GPU of this node, of ten nodes";
+  EXPECT_THAT(held(fleet_of(10,
+                            [](std::size_t node) {
+                              return std::vector{file_with({curve_of("write", {{1_MiB, node == 7 ? 0.2 : 0}})})};
+                            }),
+                   {.tolerance = 0.25})
+                  .nodes[7]
+                  .slower,
+              IsEmpty());
+}
+
+/// Ten nodes scatter evenly from 0 to 0.9: with the one that is looked at the median is 0.5, and the median of the
+/// distances to it 0.3.
+TEST(Equals, WhatChanceDoesIsAllowed) {
+  const double chance = farthest_of(11, 11) * kNormal * 0.3;
+  for (const double times : {0.99, 1.01}) {
+    const Equals equals = held(fleet_of(11, [&](std::size_t node) {
+      const double value = node == 10 ? 0.5 + times * chance : 0.1 * static_cast<double>(node);
+      return std::vector{file_with({curve_of("write", {{1_MiB, value}})})};
+    }));
+    ASSERT_EQ(equals.nodes[10].slower.size(), times > 1 ? 1U : 0U);
+    if (times > 1) {
+      EXPECT_NEAR(equals.nodes[10].slower[0].allowed / std::expm1(chance), 1, 1e-9);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace twinlink::validate
