@@ -88,10 +88,17 @@ class SimBlock final : public FlowListener,
   void give_credit(std::int32_t link, std::uint64_t credit) {
     theirs(link).credit.raise(now() + host_.costs_.ll.value + of(link).way_out, credit);
   }
-  void clear(std::int32_t /*link*/) {
+  /// What is cleared tells no later program of slots that an earlier one has filled.
+  void clear(std::int32_t link) {
     const std::uint64_t room = p_.format == LineFormat::simple ? gpu::kSlotsAt : gpu::fifo_room(p_);
     start(host_.parts_.own, room / 2);
-    static_cast<void>(await_flows());
+    if (!await_flows()) return;
+    const Part& part = of(link).mine;
+    auto& fifos = host_.world_.programs.fifos;
+    const auto end = fifos.lower_bound({part.allocation->serial, fifo_at(part) + room});
+    for (auto fifo = fifos.lower_bound({part.allocation->serial, fifo_at(part)}); fifo != end; ++fifo) {
+      fifo->second.clear();
+    }
   }
 
   bool put(std::int32_t link, std::uint64_t at, std::uint64_t bytes) {

@@ -52,6 +52,11 @@ class RaisedNumber {
   void await_no_more(const NumberWaiter* waiter) {
     if (waiter_ == waiter) waiter_ = nullptr;
   }
+  /// As if nobody had raised it. Who waits goes on to wait.
+  void clear() {
+    seen_ = 0;
+    raised_.clear();
+  }
 
  private:
   std::uint64_t seen_ = 0;
@@ -66,6 +71,11 @@ struct SimFifo {
   RaisedNumber filled{};                          ///< slots that are there
   RaisedNumber credit{};                          ///< slots of the other way that the peer has read
   std::map<std::uint64_t, std::uint64_t> told{};  ///< by step of a slot that is not read: what its line says
+
+  void clear() {
+    for (RaisedNumber* number : {&begun, &filled, &credit}) number->clear();
+    told.clear();
+  }
 };
 
 /// What the programs of a job share.
