@@ -222,7 +222,7 @@ class SymmetricChannel final : public Channel {
     out_.take(outgoing, chunk);
     in_.take(incoming, chunk);
     for (std::size_t begin = 0; begin < std::max(out_.pieces(), in_.pieces()); begin += kMostInRound) {
-      const bool open = order_ == Order::exchange || begin > 0;
+      const bool open = order_ == Order::exchange || begin != 0;
       if (Outcome outcome = round(begin, open); !outcome.ok()) return outcome;
     }
     return {};

@@ -38,7 +38,7 @@ class Search {
     if (ring_.size() == members_) {
       narrowest = std::min(narrowest, rate(last, 0));
       sum += rate(last, 0);
-      if (narrowest > narrowest_ || (narrowest > 0 && narrowest == narrowest_ && sum > sum_)) {
+      if (narrowest > narrowest_ || (narrowest == narrowest_ && sum > sum_)) {
         narrowest_ = narrowest;
         sum_ = sum;
         best_ = ring_;

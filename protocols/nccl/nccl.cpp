@@ -46,6 +46,7 @@ using nccl::Carrier;
 using nccl::kControlTags;
 using nccl::kSlot;
 using nccl::kSlots;
+using nccl::leave_room_for_others;
 using nccl::Options;
 using nccl::PeerFifos;
 using nccl::read_options;
@@ -190,16 +191,6 @@ void require_switch(const Path& path, const Options& options) {
   if (options.fixed.algorithm != gpu::Algorithm::nvls || (path.switch_reduces && options.p2p)) return;
   throw UnavailableError("protocol 'nccl' cannot run here: algo is nvls, but " +
                          (options.p2p ? path.switch_reduces.reason : "GPUs may not meet in each other's memory"));
-}
-
-/// A rank may exchange messages with all others at once, and a block that waits keeps its multiprocessor: a large GPU
-/// has 132 of them, and each channel two blocks.
-void leave_room_for_others(Options& options, int ranks) {
-  if (options.fixed.channels) return;
-  constexpr int kTogether = 64;
-  const int each = std::max(kTogether / std::max(ranks - 1, 1), options.ground.least_channels);
-  options.ground.channels = std::min(options.ground.channels, each);
-  options.geometry.channels = options.ground.channels;
 }
 
 class Nccl final : public Protocol {

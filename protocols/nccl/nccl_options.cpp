@@ -149,6 +149,14 @@ Options read_options(const Protocol& protocol, const Settings& settings, std::st
   return options;
 }
 
+void leave_room_for_others(Options& options, int ranks) {
+  if (options.fixed.channels) return;
+  constexpr int kTogether = 64;
+  const int each = std::max(kTogether / std::max(ranks - 1, 1), options.ground.least_channels);
+  options.ground.channels = std::min(options.ground.channels, each);
+  options.geometry.channels = options.ground.channels;
+}
+
 /// Between nodes there is the network.
 void require_meeting(const Path& path, const Options& options) {
   if ((path.peer_access && options.p2p) || !path.same_node || options.shm) return;

@@ -29,6 +29,9 @@ std::span<const Alias> alias_list();
 
 /// `model` is the same at all ranks that choose together. A UsageError for settings that contradict each other.
 Options read_options(const Protocol& protocol, const Settings& settings, std::string_view model, bool peer_access);
+/// A rank may exchange messages with all of `ranks` at once, and a block that waits keeps its multiprocessor: a large
+/// GPU has 132 of them, and each channel two blocks. What the user has fixed stays.
+void leave_room_for_others(Options& options, int ranks);
 /// An UnavailableError where the switches leave two ranks no memory to meet in.
 void require_meeting(const Path& path, const Options& options);
 /// A UsageError where collectives have no slot to go on with.

@@ -1,5 +1,6 @@
 // Rules about a symmetric heap and the channels on it.
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -7,7 +8,9 @@
 #include "protocols/heap/heap_channel.hpp"
 #include "protocols/heap/symmetric_heap.hpp"
 #include "protocols/registry.hpp"
+#include "protocols/trace/decorated_rank.hpp"
 #include "tests/contract/helpers.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::contract {
 namespace {
@@ -32,16 +35,6 @@ void on_every_heap(const std::function<void(MeasuredRank&, SymmetricHeap&)>& bod
     body(rank, heap);
     heap.close();
   });
-}
-
-/// What `call` says when it refuses.
-std::string refusal(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return {};
 }
 
 bool says(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
@@ -79,20 +72,20 @@ TEST(Heap, RefusesOnAllRanksWhatDiffersOrDoesNotFit) {
   on_every_heap([](MeasuredRank& rank, SymmetricHeap& heap) {
     const bool last = rank.id().value == rank.ranks() - 1;
     const Bytes uneven = last ? 512_B : 256_B;
-    const std::string sizes = refusal([&] { heap.allocate(uneven); });
+    const std::string sizes = said_by([&] { heap.allocate(uneven); });
     EXPECT_TRUE(says(sizes, " allocates 256 B")) << sizes;
     EXPECT_TRUE(says(sizes, "rank " + std::to_string(rank.ranks() - 1) + " allocates 512 B")) << sizes;
-    const std::string full = refusal([&] { heap.allocate(kHeap + 1_B); });
+    const std::string full = said_by([&] { heap.allocate(kHeap + 1_B); });
     EXPECT_TRUE(says(full, "has no room for 262145 B: 0 B are in use, and the longest free stretch has 262144 B"))
         << full;
-    EXPECT_TRUE(says(refusal([&] { heap.allocate(0_B); }), "no bytes"));
-    EXPECT_TRUE(says(refusal([&] { heap.allocate(8_B, 24_B); }), "an alignment of 24 B is no power of two"));
+    EXPECT_TRUE(says(said_by([&] { heap.allocate(0_B); }), "no bytes"));
+    EXPECT_TRUE(says(said_by([&] { heap.allocate(8_B, 24_B); }), "an alignment of 24 B is no power of two"));
     const HeapBlock a = heap.allocate(256_B);
     const HeapBlock b = heap.allocate(256_B);
-    const std::string order = refusal([&] { heap.free(last ? b : a); });
+    const std::string order = said_by([&] { heap.free(last ? b : a); });
     EXPECT_TRUE(says(order, " frees what lies at 0, and rank")) << order;
     heap.free(b);
-    EXPECT_TRUE(says(refusal([&] { heap.free(b); }), "it was freed before"));
+    EXPECT_TRUE(says(said_by([&] { heap.free(b); }), "it was freed before"));
     EXPECT_EQ(heap.allocate(256_B).offset, b.offset) << "what was refused has changed nothing";
   });
 }
@@ -124,12 +117,37 @@ TEST(Heap, PutsGetsAndSignalsWorkOnOffsets) {
   });
 }
 
+/// Each peer has slots of its own here, behind what can be allocated, and writes into those that are its.
+TEST(Heap, SlotsOfPeersShareNoByte) {
+  on_every_heap([](MeasuredRank& rank, SymmetricHeap& heap) {
+    open_neighbours(heap);
+    std::set<std::uint64_t> begins;
+    for (const RankId peer : std::set{next(rank), before(rank)}) {
+      ASSERT_EQ(heap.slots_for(peer), kSlots.each);
+      for (std::size_t slot = 0; slot < kSlots.each; ++slot) {
+        const View mine = heap.slot_for(peer, slot);
+        EXPECT_EQ(mine.length, kSlots.size);
+        EXPECT_GE(mine.offset, kHeap);
+        EXPECT_EQ((mine.offset - kHeap).count() % kSlots.size.count(), 0U);
+        EXPECT_TRUE(begins.insert(mine.offset.count()).second);
+        EXPECT_LE(mine.offset + mine.length, mine.buffer.size);
+      }
+    }
+    for (const RankId peer : std::set{next(rank), before(rank)}) {
+      const std::uint64_t there = swap_with(rank, peer, heap.slot_for(peer, 0).offset.count());
+      EXPECT_EQ(heap.slots_at(peer), kSlots.each);
+      EXPECT_EQ(heap.slot_at(peer, 0).offset, Bytes{there});
+      EXPECT_EQ(heap.slot_at(peer, 1).offset, Bytes{there} + kSlots.size);
+    }
+  });
+}
+
 TEST(Heap, RefusesWhatLiesElsewhereInTheWordsOfItsUsers) {
   on_every_heap([](MeasuredRank& rank, SymmetricHeap& heap) {
     const Scratch elsewhere(rank, Memory::device, 64_B);
-    EXPECT_TRUE(says(refusal([&] { heap.require_inside(elsewhere.view()); }), "allocate it in symmetric memory"));
+    EXPECT_TRUE(says(said_by([&] { heap.require_inside(elsewhere.view()); }), "allocate it in symmetric memory"));
     const HeapBlock block = heap.allocate(64_B);
-    EXPECT_TRUE(says(refusal([&] { heap.require_inside(heap.mine(kHeap - 8_B, 16_B)); }), "reach beyond"));
+    EXPECT_TRUE(says(said_by([&] { heap.require_inside(heap.mine(kHeap - 8_B, 16_B)); }), "reach beyond"));
     EXPECT_THROW(heap.put(next(rank), block.offset, block.offset, 8_B), UsageError) << "nobody has opened it";
     open_neighbours(heap);
     EXPECT_THROW(heap.put(next(rank), kHeap, block.offset, 8_B), UsageError);
@@ -170,6 +188,54 @@ TEST(HeapChannels, DeliverEveryMessageWhoeverComesFirst) {
   });
 }
 
+void linger(Rank& rank, RankId peer, Seconds time) {
+  ControlMessage never;
+  static_cast<void>(wait(rank, rank.recv_control(peer, tag(1), never), rank.now() + time));
+}
+
+/// Takes its time between saying that it is ready and taking a message out of its slot.
+class LateTaker final : public DecoratedRank {
+ public:
+  using DecoratedRank::DecoratedRank;
+  Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override {
+    const RankId peer{1 - id().value};
+    send_control_now(*this, peer, tag(0));
+    linger(*this, peer, Seconds{0.02});
+    return DecoratedRank::start_copy(to, from, blocks, stream, engine);
+  }
+};
+
+/// A receiver that is ready for the next one may still have to take this one.
+TEST(HeapChannels, KeepASlotUntilItsMessageWasTaken) {
+  on_every_rank([](MeasuredRank& plain) {
+    if (plain.ranks() > 2 || !all_one_sided(plain)) return;
+    LateTaker late(plain);
+    const bool sends = plain.id().value == 0;
+    MeasuredRank& rank = sends ? plain : static_cast<MeasuredRank&>(late);
+    SymmetricHeap heap(rank, kHeap, kSlots, kPatience);
+    {
+      HeapChannel channel(heap, next(rank), {.timeout = kPatience}, Engine::dma);
+      const View message = heap.view(heap.allocate(64_B));
+      if (!sends) recv_control_now(rank, next(rank), tag(2));  // all slots are full
+      for (std::uint64_t i = 0; i <= kSlots.each; ++i) {
+        if (sends && i == kSlots.each) {
+          send_control_now(rank, next(rank), tag(2));
+          recv_control_now(rank, next(rank), tag(0));
+          linger(rank, next(rank), Seconds{0.005});  // until what the receiver has said is there
+        }
+        rank.fill(message, sends ? Payload{300 + i} : kSentinel);
+        const Outcome outcome = sends ? channel.send(message) : channel.receive(message);
+        ASSERT_TRUE(outcome.ok()) << outcome.reason;
+        if (!sends) {
+          EXPECT_TRUE(rank.check(message, Payload{300 + i}).intact()) << i;
+        }
+      }
+      if (sends) recv_control_now(rank, next(rank), tag(0));
+    }
+    heap.close();
+  });
+}
+
 TEST(HeapChannels, RefuseMessagesOfOtherLengths) {
   on_every_heap([](MeasuredRank& rank, SymmetricHeap& heap) {
     if (rank.ranks() > 2) return;
@@ -185,6 +251,8 @@ TEST(HeapChannels, CopyBlocksFromPlaceToPlace) {
   on_every_heap([](MeasuredRank& rank, SymmetricHeap& heap) {
     if (rank.ranks() > 2) return;
     HeapChannel channel(heap, next(rank), {.timeout = kPatience}, Engine::dma);
+    const Path& path = rank.path_to(next(rank));
+    EXPECT_EQ(channel.takes_blocks(), path.device_mapping && path.peer_access);
     if (!channel.takes_blocks()) return;
     const HeapBlock out = heap.allocate(4_KiB);
     const HeapBlock in = heap.allocate(4_KiB);
@@ -209,7 +277,7 @@ TEST(HeapChannels, OfAProtocolAreOrderedByThemselves) {
     Settings settings = protocol.defaults();
     settings.options["order"] = "user";
     EXPECT_TRUE(
-        says(refusal([&] { connect_on(heap, next(rank), protocol, settings); }), "ordered by their own signals"));
+        says(said_by([&] { connect_on(heap, next(rank), protocol, settings); }), "ordered by their own signals"));
   });
 }
 

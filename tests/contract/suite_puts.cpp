@@ -1,6 +1,9 @@
 // Rules about what thread blocks put: messages of two ranks, and blocks of unequal lengths to the experts of all and
 // back, of which nobody knows the lengths before they come.
+#include <array>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "protocols/core/options.hpp"
@@ -114,18 +117,19 @@ void run(Communicator& all, Collective what, const View& data, const Portions& p
   ASSERT_TRUE(outcome.ok()) << to_string(outcome.status) << ": " << outcome.reason;
 }
 
+/// As much as tokens take on any rank, and twice.
+Bytes room_for(const Rank& rank, const Routing& routing, int experts) {
+  return routing.longest() * static_cast<std::uint64_t>(2 * rank.ranks() * experts);
+}
+
 /// There and back, again and again: who was slow would find its slots overwritten.
-void there_and_back(MeasuredRank& rank, int experts, std::uint64_t unit, const std::string& blocks, int times) {
-  const Routing routing(rank, experts, unit);
-  const Settings settings = by_blocks(blocks);
-  const Bytes slots = room_for_experts(protocol(), settings, rank.ranks(), routing.there());
+void there_and_back(MeasuredRank& rank, SymmetricHeap& heap, Communicator& all, const Routing& routing, int experts,
+                    int times) {
   const Bytes data = routing.tokens() + routing.at_experts();
-  // The same on all ranks, and more than any has.
-  const Bytes most = routing.longest() * static_cast<std::uint64_t>(2 * rank.ranks() * experts);
-  SymmetricHeap heap(rank, most * 2 + slots + 4_KiB, {}, Seconds{20});
-  const View forth = heap.view(heap.allocate(most));
-  const View home = heap.view(heap.allocate(most));
-  const auto all = join_on(heap, protocol(), settings);
+  const std::array blocks{heap.allocate(room_for(rank, routing, experts)),
+                          heap.allocate(room_for(rank, routing, experts))};
+  const View forth = heap.view(blocks[0]);
+  const View home = heap.view(blocks[1]);
   const int self = rank.id().value;
   for (int round = 0; round < 4; ++round) {
     for (int to = 0; to < rank.ranks(); ++to) {
@@ -135,36 +139,65 @@ void there_and_back(MeasuredRank& rank, int experts, std::uint64_t unit, const s
       }
     }
     rank.fill(forth.slice(routing.tokens(), routing.at_experts()), kSentinel);
-    run(*all, Collective::dispatch, forth.slice({}, data), routing.there(), times);
+    run(all, Collective::dispatch, forth.slice({}, data), routing.there(), times);
     for (int e = 0; e < experts; ++e) {
       for (int places = 0; places < rank.ranks(); ++places) {
         const int from = (self + rank.ranks() - places) % rank.ranks();
         const View block =
             forth.slice(routing.tokens() + routing.expert_begin(e, places), routing.length(from, self, e));
         const View same = home.slice(routing.expert_begin(e, places), block.length);
-        EXPECT_TRUE(rank.check(block, summable(value(from, self, e, round))).intact()) << "expert " << e;
+        EXPECT_TRUE(rank.check(block, summable(value(from, self, e, round))).intact())
+            << "from rank " << from << " to expert " << e << " of " << self << ", round " << round;
         rank.fill(same, summable(value(from, self, e, round)));
       }
     }
     rank.fill(home.slice(routing.at_experts(), routing.tokens()), kSentinel);
-    run(*all, Collective::combine, home.slice({}, data), routing.back(), times);
+    run(all, Collective::combine, home.slice({}, data), routing.back(), times);
     for (int to = 0; to < rank.ranks(); ++to) {
       for (int e = 0; e < experts; ++e) {
         const View block = home.slice(routing.at_experts() + routing.token_begin(to, e), routing.length(self, to, e));
-        EXPECT_TRUE(rank.check(block, summable(value(self, to, e, round))).intact()) << "back, expert " << e;
+        EXPECT_TRUE(rank.check(block, summable(value(self, to, e, round))).intact())
+            << "back from expert " << e << " of rank " << to << ", round " << round;
       }
     }
   }
-  heap.close();
+  for (const HeapBlock& block : blocks) heap.free(block);
 }
 
 TEST(Puts, BlocksGoToExpertsAndComeBack) {
   on_every_rank([](MeasuredRank& rank) {
     if (!reaches_all(rank)) return;
-    there_and_back(rank, 1, 2, "1", 1);
-    there_and_back(rank, 5, 1, "2", 1);
-    there_and_back(rank, 4, 500, "0", 1);
-    there_and_back(rank, 3, 6, "3", 3);
+    for (const auto& [experts, unit, blocks, times] :
+         {std::tuple{1, 2U, "1", 1}, {5, 1U, "2", 1}, {4, 500U, "0", 1}, {3, 6U, "3", 3}}) {
+      const Routing routing(rank, experts, unit);
+      const Settings settings = by_blocks(blocks);
+      const Bytes slots = room_for_experts(protocol(), settings, rank.ranks(), routing.there());
+      SymmetricHeap heap(rank, room_for(rank, routing, experts) * 2 + slots + 4_KiB, {}, Seconds{20});
+      there_and_back(rank, heap, *join_on(heap, protocol(), settings), routing, experts, times);
+      heap.close();
+    }
+  });
+}
+
+/// Others' experts, fewer of them, longer blocks and shorter ones, one after the other.
+TEST(Puts, SlotsAreMadeAnewForWhatDoesNotFitThem) {
+  on_every_rank([](MeasuredRank& rank) {
+    if (!reaches_all(rank)) return;
+    SymmetricHeap heap(rank, 1_MiB, {}, Seconds{20});
+    const auto all = join_on(heap, protocol(), by_blocks("3"));
+    std::vector<std::string> ways;
+    for (const auto& [experts, unit] : {std::pair{2, 4U}, {5, 4U}, {5, 2U}, {5, 8U}, {1, 64U}}) {
+      there_and_back(rank, heap, *all, Routing(rank, experts, unit), experts, 1);
+      ways.push_back(all->path_taken(Collective::dispatch, {}));
+    }
+    const auto said = [](int blocks, int slots, int bytes) {
+      return "P2P, puts by " + std::to_string(blocks) + " blocks, and as many that receive; of each rank " +
+             std::to_string(slots) + " slots of " + std::to_string(bytes) + " B";
+    };
+    // Twice as many in turn as a block has experts; the longest block is three units of words.
+    EXPECT_EQ(ways,
+              (std::vector{said(2, 4, 96), said(3, 12, 96), said(3, 12, 96), said(3, 12, 192), said(1, 2, 1536)}));
+    heap.close();
   });
 }
 

@@ -116,7 +116,7 @@ class Finder:
             arguments = list(cursor.get_arguments())
             if infix and len(arguments) == 2:
                 self.change_operator(cursor, arguments)
-            elif not infix and cursor.spelling not in ("max", "min", "swap", "gcd"):  # of either order
+            elif not infix and cursor.spelling not in ("max", "min", "swap", "gcd", "hypot", "equal", "equivalent"):  # of either order
                 self.swap_arguments(cursor, arguments)
         elif kind == Kind.INTEGER_LITERAL:
             self.change_constant(cursor)

@@ -12,6 +12,7 @@
 
 #include "protocols/core/tags.hpp"
 #include "protocols/trace/decorated_rank.hpp"
+#include "tests/support/alone.hpp"
 #include "tests/support/fake_rank.hpp"
 
 namespace twinlink {
@@ -23,7 +24,6 @@ constexpr Tag kControlTags = tags::kReady;
 constexpr Tag kOthers = tags::kDelivered;
 constexpr Seconds kLong{1000};
 constexpr Tag kDone{tags::kFirstFree.value};
-constexpr Tag kNudge{tags::kFirstFree.value + 1};
 constexpr Tag kSignals = tags::kPushFlag;
 constexpr Stream kStream{0};
 
@@ -74,19 +74,7 @@ class Side {
     return value;
   }
   /// One rank does it, while the other waits for its end.
-  void alone(int who, const std::function<void()>& action) const {
-    ControlMessage nothing;
-    if (rank_.id().value == who) {
-      action();
-      send_control(kDone, 0);
-      static_cast<void>(recv_control(kDone));
-      return;
-    }
-    // Of two ranks that nobody else can help, the one that waits last gives up. That shall be the other.
-    while (wait(rank_, rank_.recv_control(peer_, kDone, nothing), deadline()) != Status::delivered)
-      send_control(kNudge, 0);
-    send_control(kDone, 0);  // for the clocks
-  }
+  void alone(int who, const std::function<void()>& action) const { twinlink::alone(rank_, who, action); }
 
  private:
   [[nodiscard]] Seconds deadline() const { return rank_.now() + kLong; }
@@ -159,6 +147,33 @@ TEST(ConnectionHandshake, NeedsOnlyTheRequestOfOneEnd) {
     LosesTheFirst losing(rank);
     const Side side(rank.id().value == 1 ? static_cast<Rank&>(losing) : rank);
     expect_to_connect(side);
+  });
+}
+
+/// Counts control messages.
+class CountsControl final : public DecoratedRank {
+ public:
+  using DecoratedRank::DecoratedRank;
+  Op send_control(RankId peer, Tag tag, const ControlMessage& message) override {
+    ++sent;
+    return DecoratedRank::send_control(peer, tag, message);
+  }
+  int sent = 0;
+};
+
+TEST(ConnectionHandshake, AnswersRequestsAlone) {
+  run_fake_world({}, [](MeasuredRank& rank) {
+    CountsControl counting(rank);
+    const Side side(counting);
+    // A reply, an epoch and a farewell of ends that are gone, for others.
+    for (const std::uint64_t kind : {1U, 2U, 3U}) {
+      const ControlMessage stale(std::array<std::uint64_t, 5>{kind, 0, 0, 1'000'007, 1'000'009});
+      EXPECT_EQ(wait(rank, rank.send_control(RankId{1 - rank.id().value}, tags::kConnect, stale), kLong),
+                Status::delivered);
+    }
+    EXPECT_TRUE(side.connect_ends().ok());
+    EXPECT_EQ(counting.sent, 4) << "request, reply and two epochs";
+    EXPECT_TRUE(side.receives_nothing(tags::kConnect));
   });
 }
 

@@ -48,6 +48,25 @@ TEST(CudaAware, OpenMpiTakesSmcudaWithinANodeWhateverTheSize) {
   }
 }
 
+/// By how many of the two ends lie in host memory.
+TEST(CudaAware, MessagesInHostMemoryTakeNoPeerCopy) {
+  Path device = neighbours(true);
+  device.same_device = true;
+  const auto chosen = [](const char* preset, const Path& path, int on_host) {
+    CudaAwareChoice choice = choose_protocol(rules(preset), path, 1_MiB, on_host);
+    return choice.protocol + " " + choice.settings.options["copies"];
+  };
+  for (const Path& path : {neighbours(true), neighbours(false), far_apart(true), device}) {
+    EXPECT_EQ(chosen("mvapich2", path, 2), "host ");
+    EXPECT_EQ(chosen("openmpi", path, 2), "host ");
+  }
+  for (const Path& path : {neighbours(true), device}) {
+    EXPECT_EQ(chosen("mvapich2", path, 1), chosen("mvapich2", far_apart(false), 0)) << "the pipeline";
+    EXPECT_EQ(chosen("openmpi", path, 1), "gpudirect-v1 synchronous") << "smcuda's fragments";
+  }
+  EXPECT_EQ(chosen("openmpi", far_apart(true), 1), "gpudirect-v3 ");
+}
+
 TEST(CudaAware, AnAdapterThatReachesDeviceMemoryIsUsedBetweenNodes) {
   EXPECT_EQ(choose_protocol(rules("mvapich2"), far_apart(true), 4_B).protocol, "gpudirect-v3");
   EXPECT_EQ(choose_protocol(rules("openmpi"), far_apart(true), 64_MiB).protocol, "gpudirect-v3");
@@ -76,6 +95,7 @@ TEST(CudaAware, NodesOfOneDomainMapEachOthersMemory) {
   EXPECT_EQ(choose_protocol(rules("openmpi"), joined, 8_B).protocol, "gpudirect-v2");
   EXPECT_EQ(choose_protocol(rules("mvapich2"), joined, 32_KiB).protocol, "gpudirect-v2");
   EXPECT_EQ(choose_protocol(rules("mvapich2"), joined, 8_KiB).protocol, "gpudirect-v3") << "below ipc_from";
+  EXPECT_EQ(choose_protocol(rules("openmpi"), joined, 1_MiB, 1).protocol, "gpudirect-v3") << "one end on the host";
   joined.peer_access = Answer::refused("no NVLink");
   EXPECT_EQ(choose_protocol(rules("openmpi"), joined, 1_MiB).protocol, "gpudirect-v3");
 }
@@ -171,12 +191,6 @@ TEST(CudaAware, EachLibraryHasLimitsOfItsOwnBetweenNodes) {
   EXPECT_EQ(staged.settings.chunk, 512_KiB);
   EXPECT_EQ(staged.settings.depth, 3);
   EXPECT_EQ(choose_protocol(rules("ucx"), neighbours(true), 8_KiB).protocol, "cuda-ipc");
-}
-
-TEST(CudaAware, ALibraryThatTakesNoDevicePointersIsRefused) {
-  Path path = far_apart(false);
-  path.cuda_aware_mpi = Answer::refused("mvapich2 1.7 takes no device pointers");
-  EXPECT_EQ(find_protocol("cuda-aware").supports(path).kind, Support::Kind::no);
 }
 
 TEST(CudaAware, OneDeviceNeedsNoTransport) {

@@ -38,44 +38,79 @@ class SilentAboutPlaces final : public DecoratedRank {
   int sent_;
 };
 
-class SilentPeer : public testing::TestWithParam<std::string> {
- protected:
-  [[nodiscard]] static bool pulls() { return GetParam() == "kernel-pull"; }
-  /// By rank: what becomes of a batch from rank 0 to rank 1 whose messages lie irregularly at both ends. The end that
-  /// does not move the bytes sends the places of so many.
-  [[nodiscard]] static std::array<Outcome, 2> outcomes(int sent) {
-    std::array<Outcome, 2> outcomes;
-    run_fake_world({}, [&](MeasuredRank& plain) {
-      const bool sends = plain.id().value == 0;
-      SilentAboutPlaces silent(plain, sent);
-      Rank& rank = sends == pulls() ? static_cast<Rank&>(silent) : plain;
-      const Buffer buffer = rank.allocate(Memory::device, 100_B, Locality::near);
-      const std::vector<View> window{{buffer, 0_B, 8_B}, {buffer, 8_B, 8_B}, {buffer, 50_B, 8_B}};
-      Settings settings{.depth = 1, .timeout = Seconds{1}};
-      set_option(find_protocol("gpudirect-v2"), settings, "engine", GetParam());
-      set_option(find_protocol("gpudirect-v2"), settings, "batch", std::to_string(kMessages));
-      const auto channel = find_protocol("gpudirect-v2").connect(rank, RankId{sends ? 1 : 0}, settings);
-      outcomes[sends ? 0 : 1] = sends ? channel->exchange(window, {}) : channel->exchange({}, window);
-    });
-    return outcomes;
+/// The first copy that it starts ends in time and has failed.
+class FirstCopyFails final : public DecoratedRank {
+ public:
+  using DecoratedRank::DecoratedRank;
+  Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override {
+    const Op op = DecoratedRank::start_copy(to, from, blocks, stream, engine);
+    if (failing_ == Op{}) failing_ = op;
+    return op;
   }
+  std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override {
+    auto ended = DecoratedRank::wait_any(ops, deadline);
+    if (ended && ops[ended->index] == failing_) ended->status = Status::peer_failed;
+    return ended;
+  }
+
+ private:
+  Op failing_{};
 };
 
-TEST_P(SilentPeer, DeliversIfItSendsAllPlaces) {
-  for (const Outcome& outcome : outcomes(kPlacesOfTheirOwn)) EXPECT_TRUE(outcome.ok()) << outcome.reason;
+class EveryEngine : public testing::TestWithParam<std::string> {
+ protected:
+  [[nodiscard]] static bool pulls() { return GetParam() == "kernel-pull"; }
+};
+
+/// Of whoever moves the bytes, and of the other end.
+struct Ends {
+  Outcome mover{};
+  Outcome other{};
+};
+
+/// What becomes of a batch from rank 0 to rank 1 whose messages lie irregularly at both ends, so that they take two
+/// copies, of which the mover waits for the last. The other end sends the places of so many.
+Ends batch_by(const std::string& engine, int sent, bool first_copy_fails = false) {
+  Ends ends;
+  run_fake_world({}, [&](MeasuredRank& plain) {
+    const bool sends = plain.id().value == 0;
+    const bool moves = sends == (engine != "kernel-pull");
+    SilentAboutPlaces silent(plain, sent);
+    FirstCopyFails failing(plain);
+    Rank& mover = first_copy_fails ? static_cast<Rank&>(failing) : plain;
+    Rank& rank = moves ? mover : silent;
+    const Buffer buffer = rank.allocate(Memory::device, 100_B, Locality::near);
+    const std::vector<View> window{{buffer, 0_B, 8_B}, {buffer, 8_B, 8_B}, {buffer, 50_B, 8_B}};
+    Settings settings{.depth = 1, .timeout = Seconds{1}};
+    set_option(find_protocol("gpudirect-v2"), settings, "engine", engine);
+    set_option(find_protocol("gpudirect-v2"), settings, "batch", std::to_string(kMessages));
+    const auto channel = find_protocol("gpudirect-v2").connect(rank, RankId{sends ? 1 : 0}, settings);
+    (moves ? ends.mover : ends.other) = sends ? channel->exchange(window, {}) : channel->exchange({}, window);
+  });
+  return ends;
 }
 
-TEST_P(SilentPeer, AboutThePlacesOfABatchIsATimeoutOfTheStepThatNeedsThem) {
+TEST_P(EveryEngine, DeliversABatchIfThePeerSendsAllPlaces) {
+  const Ends ends = batch_by(GetParam(), kPlacesOfTheirOwn);
+  EXPECT_TRUE(ends.mover.ok()) << ends.mover.reason;
+  EXPECT_TRUE(ends.other.ok()) << ends.other.reason;
+}
+
+TEST_P(EveryEngine, TimesOutInTheStepThatNeedsPlacesThatDoNotCome) {
   const std::string step = pulls() ? "'pull'" : GetParam() == "copy-engine" ? "'peer copy'" : "'push'";
   for (const int sent : {0, 1}) {
-    const auto both = outcomes(sent);
-    const Outcome& mover = both[pulls() ? 1 : 0];
-    const Outcome& silent = both[pulls() ? 0 : 1];
-    EXPECT_EQ(mover.status, Status::timed_out) << mover.reason;
-    EXPECT_THAT(mover.reason,
+    const Ends ends = batch_by(GetParam(), sent);
+    EXPECT_EQ(ends.mover.status, Status::timed_out) << ends.mover.reason;
+    EXPECT_THAT(ends.mover.reason,
                 AllOf(HasSubstr("step " + step), HasSubstr("places of a batch were not received in time")));
-    EXPECT_EQ(silent.status, Status::timed_out) << silent.reason;
+    EXPECT_EQ(ends.other.status, Status::timed_out) << ends.other.reason;
   }
+}
+
+TEST_P(EveryEngine, DeliversNoBatchWhoseFirstCopyFails) {
+  const Ends ends = batch_by(GetParam(), kPlacesOfTheirOwn, true);
+  EXPECT_EQ(ends.mover.status, Status::peer_failed);
+  EXPECT_EQ(ends.mover.reason, "one of the copies of a batch");
 }
 
 /// By rank: what becomes of one message of `sent` bytes from rank 0 to rank 1, which expects `expected`. The driver
@@ -96,69 +131,18 @@ std::array<Outcome, 2> one_message(const std::string& engine, Bytes sent, Bytes 
   return outcomes;
 }
 
-/// The first copy that it starts ends in time and has failed.
-class FirstCopyFails final : public DecoratedRank {
- public:
-  using DecoratedRank::DecoratedRank;
-  Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override {
-    const Op op = DecoratedRank::start_copy(to, from, blocks, stream, engine);
-    if (failing_ == Op{}) failing_ = op;
-    return op;
+TEST(WhoMovesTheBytes, TellsThePeerThatItsBufferCannotBeOpened) {
+  for (const std::string engine : {"copy-engine", "kernel-pull"}) {
+    const auto both = one_message(engine, 8_B, 8_B, true);
+    const std::size_t mover = engine == "copy-engine" ? 0 : 1;
+    EXPECT_EQ(both[mover].status, Status::peer_failed) << both[mover].reason;
+    EXPECT_THAT(both[mover].reason, HasSubstr("the peer's buffer cannot be opened: "));
+    EXPECT_EQ(both[1 - mover].status, Status::peer_failed) << both[1 - mover].reason;
+    EXPECT_THAT(both[1 - mover].reason, HasSubstr("the peer could not open this rank's buffer"));
   }
-  std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override {
-    auto ended = DecoratedRank::wait_any(ops, deadline);
-    if (ended && ops[ended->index] == failing_) ended->status = Status::peer_failed;
-    return ended;
-  }
-
- private:
-  Op failing_{};
-};
-
-class BatchWhoseFirstCopyFails : public testing::TestWithParam<std::string> {};
-
-/// Messages that lie irregularly take two copies, of which the mover waits for the last.
-TEST_P(BatchWhoseFirstCopyFails, IsNotDelivered) {
-  Outcome mover;
-  run_fake_world({}, [&](MeasuredRank& plain) {
-    const bool sends = plain.id().value == 0;
-    const bool moves = sends == (GetParam() != "kernel-pull");
-    FirstCopyFails failing(plain);
-    Rank& rank = moves ? static_cast<Rank&>(failing) : plain;
-    const Buffer buffer = rank.allocate(Memory::device, 100_B, Locality::near);
-    const std::vector<View> window{{buffer, 0_B, 8_B}, {buffer, 8_B, 8_B}, {buffer, 50_B, 8_B}};
-    Settings settings{.depth = 1, .timeout = Seconds{1}};
-    set_option(find_protocol("gpudirect-v2"), settings, "engine", GetParam());
-    set_option(find_protocol("gpudirect-v2"), settings, "batch", std::to_string(kMessages));
-    const auto channel = find_protocol("gpudirect-v2").connect(rank, RankId{sends ? 1 : 0}, settings);
-    const Outcome outcome = sends ? channel->exchange(window, {}) : channel->exchange({}, window);
-    if (moves) mover = outcome;
-  });
-  EXPECT_EQ(mover.status, Status::peer_failed);
-  EXPECT_EQ(mover.reason, "one of the copies of a batch");
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, BatchWhoseFirstCopyFails,
-                         testing::Values("copy-engine", "kernel-push", "kernel-pull", "resident-push"),
-                         [](const auto& param) { return test_name(param.param); });
-
-class WhoMovesTheBytes : public testing::TestWithParam<std::string> {};
-
-TEST_P(WhoMovesTheBytes, TellsThePeerThatItsBufferCannotBeOpened) {
-  const auto both = one_message(GetParam(), 8_B, 8_B, true);
-  const std::size_t mover = GetParam() == "copy-engine" ? 0 : 1;
-  EXPECT_EQ(both[mover].status, Status::peer_failed) << both[mover].reason;
-  EXPECT_THAT(both[mover].reason, HasSubstr("the peer's buffer cannot be opened: "));
-  EXPECT_EQ(both[1 - mover].status, Status::peer_failed) << both[1 - mover].reason;
-  EXPECT_THAT(both[1 - mover].reason, HasSubstr("the peer could not open this rank's buffer"));
-}
-
-INSTANTIATE_TEST_SUITE_P(Of, WhoMovesTheBytes, testing::Values("copy-engine", "kernel-pull"),
-                         [](const auto& param) { return test_name(param.param); });
-
-class BothEnds : public testing::TestWithParam<std::string> {};
-
-TEST_P(BothEnds, LearnThatTheyHaveMessagesOfOtherSizes) {
+TEST_P(EveryEngine, TellsBothEndsThatTheyHaveMessagesOfOtherSizes) {
   const auto [sender, receiver] = one_message(GetParam(), 8_B, 16_B, false);
   EXPECT_EQ(sender.status, Status::wrong_size) << sender.reason;
   EXPECT_THAT(sender.reason, HasSubstr("this side has 8 B, the other 16 B"));
@@ -166,10 +150,7 @@ TEST_P(BothEnds, LearnThatTheyHaveMessagesOfOtherSizes) {
   EXPECT_THAT(receiver.reason, HasSubstr("this side has 16 B, the other 8 B"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, BothEnds, testing::Values("copy-engine", "kernel-push", "kernel-pull", "resident-push"),
-                         [](const auto& param) { return test_name(param.param); });
-
-INSTANTIATE_TEST_SUITE_P(Of, SilentPeer, testing::Values("copy-engine", "kernel-push", "kernel-pull", "resident-push"),
+INSTANTIATE_TEST_SUITE_P(Of, EveryEngine, testing::Values("copy-engine", "kernel-push", "kernel-pull", "resident-push"),
                          [](const auto& param) { return test_name(param.param); });
 
 }  // namespace

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "protocols/core/options.hpp"
+#include "protocols/core/tags.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/trace/decorated_rank.hpp"
 #include "tests/protocols/scripted_rank.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink {
 namespace {
@@ -37,15 +39,18 @@ class VerbRank final : public DecoratedRank {
     return inner().start_copy(to, from, blocks, stream, engine);
   }
   Op send(RankId peer, Tag tag, View from) override {
+    tags.push_back(tag.value);
     verbs.push_back("send " + describe(from));
     return inner().send(peer, tag, from);
   }
   Op receive(RankId peer, Tag tag, View to) override {
+    tags.push_back(tag.value);
     verbs.push_back("receive " + describe(to));
     return inner().receive(peer, tag, to);
   }
 
   std::vector<std::string> verbs{};
+  std::vector<int> tags{};  ///< of messages
   int allocated = 0;
 
  private:
@@ -67,12 +72,7 @@ class GpuDirectV3Test : public testing::Test {
   void send(Bytes size) { EXPECT_TRUE(channel->send(message(size)).ok()); }
   void receive(Bytes size) { EXPECT_TRUE(channel->receive(message(size)).ok()); }
   std::string refusal() {
-    try {
-      connect();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "connected";
+    return said_by<Error>([this] { connect(); });
   }
 
   ScriptedRank lonely_;
@@ -81,42 +81,32 @@ class GpuDirectV3Test : public testing::Test {
   std::unique_ptr<Channel> channel;
 };
 
-TEST_F(GpuDirectV3Test, UpToTheSendLimitTheAdapterReadsDeviceMemory) {
-  connect();
-  send(100_B);
-  EXPECT_THAT(rank.verbs, ElementsAre("register", "send device 100", "deregister"));
+TEST_F(GpuDirectV3Test, UpToTheLimitOfASideTheAdapterReachesDeviceMemory) {
+  const auto of = [&](Bytes chunk, bool sends, Bytes size) {
+    settings.chunk = chunk;
+    connect();
+    rank.verbs.clear();
+    sends ? send(size) : receive(size);
+    std::string all;
+    for (const std::string& verb : rank.verbs) all += (all.empty() ? "" : ", ") + verb;
+    return all;
+  };
+  constexpr bool kSends = true;
+  constexpr bool kReceives = false;
+  EXPECT_EQ(of(150_B, kSends, 100_B), "register, send device 100, deregister");
   EXPECT_EQ(rank.allocated, 0) << "no staging buffer";
-}
-
-TEST_F(GpuDirectV3Test, AboveTheSendLimitTheMessageIsCopiedOut) {
-  connect();
-  send(101_B);
-  EXPECT_THAT(rank.verbs, ElementsAre("copy to pinned 101", "send pinned 101"));
-}
-
-TEST_F(GpuDirectV3Test, UpToTheReceiveLimitTheAdapterWritesDeviceMemoryInTheSendersChunks) {
-  settings.chunk = 80_B;
-  connect();
-  receive(200_B);
-  EXPECT_THAT(rank.verbs,
-              ElementsAre("register", "receive device 80", "receive device 80", "receive device 40", "deregister"))
-      << "registered once for the message";
-}
-
-TEST_F(GpuDirectV3Test, AboveTheReceiveLimitTheMessageIsCopiedInChunkByChunk) {
-  connect();
-  receive(201_B);
-  EXPECT_THAT(rank.verbs,
-              ElementsAre("receive pinned 150", "copy to device 150", "receive pinned 51", "copy to device 51"));
-}
-
-TEST_F(GpuDirectV3Test, UpToTheSmallerLimitNothingIsCut) {
-  settings.chunk = 10_B;
-  connect();
-  send(100_B);
-  receive(100_B);
-  EXPECT_THAT(rank.verbs,
-              ElementsAre("register", "send device 100", "deregister", "register", "receive device 100", "deregister"));
+  EXPECT_EQ(of(150_B, kSends, 101_B), "copy to pinned 101, send pinned 101");
+  // In the sender's chunks, and registered once for the message.
+  EXPECT_EQ(of(80_B, kReceives, 200_B),
+            "register, receive device 80, receive device 80, receive device 40, deregister");
+  EXPECT_EQ(of(150_B, kReceives, 201_B),
+            "receive pinned 150, copy to device 150, receive pinned 51, copy to device 51");
+  EXPECT_EQ(of(0_B, kReceives, 1000_B), "receive pinned 1000, copy to device 1000") << "zero stages all of it";
+  // Up to the smaller limit nothing is cut.
+  EXPECT_EQ(of(10_B, kSends, 100_B), "register, send device 100, deregister");
+  EXPECT_EQ(of(10_B, kReceives, 100_B), "register, receive device 100, deregister");
+  settings.options["send_limit"] = "0";
+  EXPECT_EQ(of(150_B, kSends, 1_B), "copy to pinned 1, send pinned 1");
 }
 
 TEST_F(GpuDirectV3Test, BothEndsCutAlikeAtEverySize) {
@@ -130,6 +120,7 @@ TEST_F(GpuDirectV3Test, BothEndsCutAlikeAtEverySize) {
       std::vector<std::string> sent;
       std::vector<std::string> received;
       rank.verbs.clear();
+      rank.tags.clear();
       send(size);
       for (const std::string& verb : rank.verbs) {
         if (verb.starts_with("send")) sent.push_back(verb.substr(verb.rfind(' ')));
@@ -140,15 +131,11 @@ TEST_F(GpuDirectV3Test, BothEndsCutAlikeAtEverySize) {
         if (verb.starts_with("receive")) received.push_back(verb.substr(verb.rfind(' ')));
       }
       EXPECT_EQ(sent, received) << size.count() << " B, limits " << send_limit << " and " << receive_limit;
+      const auto pieces = static_cast<int>(sent.size());
+      const Tag tag = pieces < 2 ? tags::kData : Tag{tags::kPieces.value + pieces};
+      EXPECT_EQ(rank.tags, std::vector(2 * sent.size(), tag.value)) << "both ends tell how many they are";
     }
   }
-}
-
-TEST_F(GpuDirectV3Test, AChunkOfZeroStagesTheWholeMessage) {
-  settings.chunk = 0_B;
-  connect();
-  receive(1000_B);
-  EXPECT_THAT(rank.verbs, ElementsAre("receive pinned 1000", "copy to device 1000"));
 }
 
 TEST_F(GpuDirectV3Test, DirectAndStagedMessagesShareAWindow) {
@@ -160,11 +147,16 @@ TEST_F(GpuDirectV3Test, DirectAndStagedMessagesShareAWindow) {
               testing::IsSupersetOf({"send device 50", "send pinned 150", "send pinned 100", "send device 60"}));
 }
 
-TEST_F(GpuDirectV3Test, ALimitOfZeroSwitchesTheSideOff) {
-  settings.options["send_limit"] = "0";
+TEST_F(GpuDirectV3Test, MessagesThatGoAsTheyLieAreAllPostedAtOnceWhateverTheDepth) {
   connect();
-  send(1_B);
-  EXPECT_THAT(rank.verbs, ElementsAre("copy to pinned 1", "send pinned 1"));
+  EXPECT_TRUE(channel->exchange(std::array{message(50_B), message(60_B), message(100_B)}, {}).ok());
+  EXPECT_THAT(rank.verbs, ElementsAre("register", "send device 50", "register", "send device 60", "register",
+                                      "send device 100", "deregister", "deregister", "deregister"));
+  rank.verbs.clear();
+  EXPECT_TRUE(channel->exchange(std::array{message(50_B), message(101_B)}, {}).ok());
+  EXPECT_THAT(rank.verbs,
+              ElementsAre("register", "send device 50", "deregister", "copy to pinned 101", "send pinned 101"))
+      << "one has a buffer, of which there is one";
 }
 
 TEST_F(GpuDirectV3Test, SaysWhichWayTheLastMessageTookOnEitherSide) {

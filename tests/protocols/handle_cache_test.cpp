@@ -109,10 +109,15 @@ TEST_F(HandleCacheTest, AnotherSizeAtTheSameAddressIsAnotherRange) {
 TEST_F(HandleCacheTest, WhatWasReplacedWhileInUseIsClosedAtItsRelease) {
   HandleCache cache(rank_, kOwner, 0, Eviction::lru);
   const Buffer old = cache.acquire(handle('A', 100));
+  EXPECT_EQ(cache.acquire(handle('A', 100)), old);
   const Buffer fresh = cache.acquire(handle('B', 100));
   EXPECT_THAT(take_log(), ElementsAre("open A", "open B"));
+  EXPECT_EQ(cache.size(), 2U);
+  cache.release(old);
+  EXPECT_THAT(take_log(), IsEmpty()) << "two had it";
   cache.release(old);
   EXPECT_THAT(take_log(), ElementsAre("close A"));
+  EXPECT_EQ(cache.size(), 1U);
   cache.release(fresh);
   EXPECT_THAT(take_log(), IsEmpty());
 }

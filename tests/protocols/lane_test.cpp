@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "protocols/core/tags.hpp"
 #include "protocols/trace/decorated_rank.hpp"
 #include "tests/protocols/scripted_rank.hpp"
 
@@ -234,33 +235,22 @@ TEST_F(LaneTest, AMessageOfASecondLaneIsMovedBesideTheFirst) {
   EXPECT_NEAR(rank.now().microseconds(), 5, 1e-9);
 }
 
-std::vector<Bytes> lengths(const std::vector<View>& views) {
-  std::vector<Bytes> result;
-  for (const View& view : views) result.push_back(view.length);
-  return result;
-}
-
-std::vector<View> cut_one(Bytes size, Bytes chunk) {
-  const View whole = message(size);
-  return cut({&whole, 1}, chunk);
-}
-
-TEST(Cut, ZeroCutsNothing) { EXPECT_THAT(lengths(cut_one(100_B, 0_B)), ElementsAre(100_B)); }
-
 TEST(Cut, TheLastPieceTakesTheRest) {
-  EXPECT_THAT(lengths(cut_one(10_B, 4_B)), ElementsAre(4_B, 4_B, 2_B));
-  EXPECT_THAT(lengths(cut_one(8_B, 4_B)), ElementsAre(4_B, 4_B));
-  EXPECT_THAT(lengths(cut_one(3_B, 4_B)), ElementsAre(3_B));
-  EXPECT_THAT(lengths(cut_one(4_B, 4_B)), ElementsAre(4_B));
-  EXPECT_THAT(lengths(cut_one(5_B, 4_B)), ElementsAre(4_B, 1_B));
+  const auto lengths = [](Bytes size, Bytes chunk) {
+    const View whole = message(size);
+    std::vector<Bytes> all;
+    for (const View& piece : cut({&whole, 1}, chunk)) all.push_back(piece.length);
+    return all;
+  };
+  EXPECT_THAT(lengths(100_B, 0_B), ElementsAre(100_B)) << "zero cuts nothing";
+  EXPECT_THAT(lengths(10_B, 4_B), ElementsAre(4_B, 4_B, 2_B));
+  EXPECT_THAT(lengths(8_B, 4_B), ElementsAre(4_B, 4_B));
+  EXPECT_THAT(lengths(3_B, 4_B), ElementsAre(3_B));
+  EXPECT_THAT(lengths(4_B, 4_B), ElementsAre(4_B));
+  EXPECT_THAT(lengths(5_B, 4_B), ElementsAre(4_B, 1_B));
+  for (const Bytes chunk : {0_B, 4_B}) EXPECT_THAT(lengths(0_B, chunk), ElementsAre(0_B)) << "one empty piece";
+  EXPECT_TRUE(cut({}, 4_B).empty());
 }
-
-TEST(Cut, AnEmptyMessageIsOneEmptyPiece) {
-  EXPECT_THAT(lengths(cut_one(0_B, 0_B)), ElementsAre(0_B));
-  EXPECT_THAT(lengths(cut_one(0_B, 4_B)), ElementsAre(0_B));
-}
-
-TEST(Cut, NoMessagesAreNoPieces) { EXPECT_TRUE(cut({}, 4_B).empty()); }
 
 TEST(Cut, PiecesLieInTheirMessagesAndFollowEachOther) {
   const View whole = message(100_B);
@@ -284,12 +274,16 @@ TEST(Cut, EveryPieceKnowsItsMessage) {
   EXPECT_THAT(wholes, ElementsAre(2500_B, 0_B, 1000_B));
 }
 
-TEST(DataTag, TellsMessagesOfDifferentNumbersOfPiecesApart) {
-  EXPECT_EQ(data_tag(1000_B, 0_B), data_tag(5000_B, 0_B)) << "one piece: its own size is enough";
-  EXPECT_EQ(data_tag(1000_B, 1000_B), data_tag(0_B, 0_B));
-  EXPECT_EQ(data_tag(1001_B, 1000_B), data_tag(2000_B, 1000_B));
-  EXPECT_NE(data_tag(2000_B, 1000_B), data_tag(1000_B, 1000_B));
-  EXPECT_NE(data_tag(2000_B, 1000_B), data_tag(2001_B, 1000_B));
+/// Of one piece its own size is enough. Libraries have no larger tags, so that very many pieces begin anew.
+TEST(DataTag, SaysHowManyPiecesAMessageHas) {
+  for (const Bytes whole : {0_B, 1_B, 1000_B}) EXPECT_EQ(data_tag(whole, 1000_B), tags::kData);
+  for (const Bytes whole : {0_B, 1000_B, 1_TiB}) EXPECT_EQ(data_tag(whole, 0_B), tags::kData);
+  for (const std::size_t pieces : {std::size_t{2}, std::size_t{3}, std::size_t{1000}, tags::kMostPieces - 1,
+                                   tags::kMostPieces, tags::kMostPieces + 5, 2 * tags::kMostPieces + 1}) {
+    const Tag expected{tags::kPieces.value + static_cast<int>(pieces % tags::kMostPieces)};
+    EXPECT_EQ(data_tag(1000_B * pieces, 1000_B), expected) << pieces;
+    EXPECT_EQ(data_tag(1000_B * (pieces - 1) + 1_B, 1000_B), expected) << pieces;
+  }
 }
 
 }  // namespace

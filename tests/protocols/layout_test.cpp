@@ -2,20 +2,13 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/support/said_by.hpp"
+
 namespace twinlink {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-std::string refusal(const std::function<void()>& what) {
-  try {
-    what();
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "nothing was refused";
-}
 
 TEST(Layout, ContiguousIsOneBlockWithoutGaps) {
   const Layout layout;
@@ -75,20 +68,20 @@ TEST(Layout, BlocksAddUpToTheMessageAndEndWhereItsExtentEnds) {
 
 TEST(Layout, RefusesBlocksThatMakeNoSense) {
   EXPECT_THROW(Layout::vector(0_B, 8_B), UsageError);
-  EXPECT_THAT(refusal([] { Layout::vector(64_B, 32_B); }), HasSubstr("64 B that begin 32 B apart overlap"));
+  EXPECT_THAT(said_by([] { Layout::vector(64_B, 32_B); }), HasSubstr("64 B that begin 32 B apart overlap"));
   EXPECT_THROW(Layout::vector(8_B, Bytes{1ULL << 62U}), UsageError);
   EXPECT_THROW(Layout::indexed({}), UsageError);
   EXPECT_THROW(Layout::indexed({{4_B, 0_B}}), UsageError);
-  EXPECT_THAT(refusal([] { Layout::indexed({{8_B, 8_B}, {0_B, 9_B}}); }), HasSubstr("at 0 and at 8 overlap"));
+  EXPECT_THAT(said_by([] { Layout::indexed({{8_B, 8_B}, {0_B, 9_B}}); }), HasSubstr("at 0 and at 8 overlap"));
   EXPECT_THROW(Layout::indexed({{Bytes{1ULL << 62U}, 8_B}}), UsageError);
   EXPECT_THROW(Layout::indexed(std::vector<LayoutBlock>(kMostListed + 1, {0_B, 1_B})), UsageError);
   EXPECT_NO_THROW(Layout::indexed({{0_B, 8_B}, {8_B, 8_B}})) << "blocks may touch";
 }
 
 TEST(Layout, RefusesMessagesBeyondAllMemory) {
-  EXPECT_THAT(refusal([] { static_cast<void>(Layout::vector(1_B, 1_GiB).extent(Bytes{1ULL << 40U})); }),
+  EXPECT_THAT(said_by([] { static_cast<void>(Layout::vector(1_B, 1_GiB).extent(Bytes{1ULL << 40U})); }),
               HasSubstr("larger than all memory"));
-  EXPECT_THAT(refusal([] { static_cast<void>(Layout::vector(1_B, 2_B).blocks(Bytes{kMostBlocks + 1})); }),
+  EXPECT_THAT(said_by([] { static_cast<void>(Layout::vector(1_B, 2_B).blocks(Bytes{kMostBlocks + 1})); }),
               HasSubstr("more than 1048576 blocks"));
   EXPECT_EQ(Layout::vector(1_B, 2_B).blocks(Bytes{kMostBlocks}).size(), kMostBlocks);
 }
@@ -108,7 +101,7 @@ TEST(LayoutText, IsShortForPeople) {
 }
 
 TEST(LayoutText, RefusalsQuoteTheTextAndSayWhy) {
-  const auto said = [](const std::string& text) { return refusal([&] { parse_layout(text); }); };
+  const auto said = [](const std::string& text) { return said_by([&] { parse_layout(text); }); };
   EXPECT_THAT(said("vectr:8,16"), HasSubstr("'vectr:8,16': expected contiguous, vector:BLOCK,STRIDE or indexed:"));
   EXPECT_THAT(said("vector:8"), HasSubstr("'8' is no BLOCK,STRIDE"));
   EXPECT_THAT(said("vector:8,16,32"), HasSubstr("no BLOCK,STRIDE"));

@@ -10,19 +10,17 @@
 #include <vector>
 
 #include "protocols/core/options.hpp"
-#include "protocols/core/tags.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/trace/decorated_rank.hpp"
+#include "tests/support/alone.hpp"
 #include "tests/support/fake_rank.hpp"
+#include "tests/support/ledger_rank.hpp"
 #include "tests/support/test_name.hpp"
 
 namespace twinlink {
 namespace {
 
 constexpr Bytes kLength = 8_B;
-constexpr Seconds kLong{1000};
-constexpr Tag kDone{tags::kFirstFree.value};
-constexpr Tag kNudge{tags::kFirstFree.value + 1};
 
 /// By which connections messages go, and which rank sends.
 struct Connection {
@@ -86,18 +84,7 @@ class End {
   }
 
   /// Only one rank does it, while the other waits for its end: so it finds nobody.
-  void alone(int who, const std::function<void()>& action) const {
-    ControlMessage nothing;
-    if (rank_.id().value == who) {
-      action();
-      send_control(kDone);
-      EXPECT_EQ(wait(rank_, rank_.recv_control(peer_, kDone, nothing), later()), Status::delivered);
-      return;
-    }
-    // Of two ranks that nobody else can help, the one that waits last gives up. That shall be the other.
-    while (wait(rank_, rank_.recv_control(peer_, kDone, nothing), later()) != Status::delivered) send_control(kNudge);
-    send_control(kDone);  // for the clocks
-  }
+  void alone(int who, const std::function<void()>& action) const { twinlink::alone(rank_, who, action); }
   /// As the users of a heap order their puts.
   void wait_for_the_other() const {
     alone(1, [] {});
@@ -114,11 +101,6 @@ class End {
   }
 
  private:
-  [[nodiscard]] Seconds later() const { return rank_.now() + kLong; }
-  void send_control(Tag tag) const {
-    EXPECT_EQ(wait(rank_, rank_.send_control(peer_, tag, ControlMessage()), later()), Status::delivered);
-  }
-
   MeasuredRank& rank_;
   const Connection& way_;
   RankId peer_;
@@ -246,6 +228,28 @@ TEST_P(LeftOver, MeetingIsNotTakenForAnother) {
     }
     expect_delivery(end, former);
   });
+}
+
+/// Whatever ends an exchange, at either end.
+TEST_P(LeftOver, NoOperationIsInFlightBehindAFailure) {
+  for (const int lonely : {0, 1}) {
+    for (const bool used : {false, true}) {
+      run_fake_world({.op_step = GetParam().op_step}, [&](MeasuredRank& plain) {
+        LedgerRank rank(plain);
+        const End end(rank, GetParam());
+        const std::vector<View> window = end.window(used ? 1 : 6);
+        auto channel = end.connect();
+        if (used) {
+          EXPECT_TRUE(end.exchange(*channel, window).ok());
+        }
+        end.alone(lonely, [&] { static_cast<void>(end.exchange(*channel, window)); });
+        end.alone(1 - lonely, [&] { static_cast<void>(end.exchange(*channel, {window.front().slice(0_B, 5_B)})); });
+        EXPECT_EQ(rank.in_flight(), "") << "rank " << rank.id().value;
+        channel.reset();
+        EXPECT_EQ(rank.in_flight(), "") << "rank " << rank.id().value;
+      });
+    }
+  }
 }
 
 /// The second copy of this rank fails, and no other.

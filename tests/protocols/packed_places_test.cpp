@@ -1,4 +1,4 @@
-// Where packed messages and those of MPI_Bsend lie. That they arrive is in tests/contract.
+// Where packed messages, those of MPI_Bsend and staged pieces lie. That they arrive is in tests/contract.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 
 #include "protocols/layout/packing.hpp"
 #include "protocols/parts/attached_buffer.hpp"
+#include "protocols/parts/staging_buffers.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/trace/decorated_rank.hpp"
 #include "tests/support/fake_rank.hpp"
@@ -41,8 +42,50 @@ TEST(PackedMessages, BeginAtMultiplesOfTheirAlignment) {
     const std::array window{View(memory, 0_B, extent), View(memory, 100_B, extent), View(memory, 200_B, extent)};
     const Outcome outcome = sends ? channel->exchange(window, {}) : channel->exchange({}, window);
     EXPECT_TRUE(outcome.ok()) << outcome.reason;
+    EXPECT_FALSE(channel->connecting());
     const Bytes each = PackedBuffers::kAlignment;
     EXPECT_THAT(rank.places, testing::ElementsAre(0_B, each, each * 2));
+  });
+}
+
+/// Notes how large each buffer is.
+class NotesSizes final : public DecoratedRank {
+ public:
+  using DecoratedRank::DecoratedRank;
+  Buffer allocate(Memory kind, Bytes size, Locality locality) override {
+    sizes.push_back(size);
+    return DecoratedRank::allocate(kind, size, locality);
+  }
+
+  std::vector<Bytes> sizes;
+};
+
+TEST(StagingMemory, GrowsWithWhatPassesAndNeverShrinks) {
+  run_fake_world({.ranks = 1}, [](MeasuredRank& plain) {
+    const auto live = [&] { return dynamic_cast<FakeRank&>(plain).live_buffers(); };
+    NotesSizes rank(plain);
+    {
+      StagingBuffers buffers(rank, Memory::pinned);
+      const auto made_for = [&](const std::vector<Bytes>& lengths, std::size_t slots) {
+        std::vector<View> pieces;
+        for (const Bytes length : lengths) pieces.emplace_back(Buffer{}, 0_B, length);
+        rank.sizes.clear();
+        buffers.reserve(pieces, slots);
+        return rank.sizes;
+      };
+      EXPECT_THAT(made_for({}, 2), testing::IsEmpty());
+      EXPECT_THAT(made_for({10_B, 30_B, 20_B}, 2), testing::ElementsAre(30_B, 30_B));
+      EXPECT_THAT(made_for({30_B}, 4), testing::IsEmpty());
+      EXPECT_THAT(made_for({5_B, 5_B, 5_B}, 3), testing::ElementsAre(30_B, 30_B, 30_B));
+      EXPECT_THAT(made_for({31_B}, 1), testing::ElementsAre(31_B, 31_B, 31_B));
+      EXPECT_THAT(made_for({31_B, 31_B, 31_B, 31_B}, 3), testing::IsEmpty());
+      EXPECT_EQ(live(), 3U);
+      const View place = buffers.at({.bytes = {Buffer{}, 8_B, 7_B}, .slot = 2});
+      EXPECT_EQ(place.offset, 0_B);
+      EXPECT_EQ(place.length, 7_B);
+      EXPECT_NE(place.buffer, buffers.at({.slot = 1}).buffer);
+    }
+    EXPECT_EQ(live(), 0U);
   });
 }
 

@@ -2,17 +2,18 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <string>
 #include <vector>
 
 #include "protocols/core/protocol.hpp"
 #include "protocols/core/rank.hpp"
 #include "protocols/registry.hpp"
+#include "protocols/shortest_way.hpp"
 #include "tests/protocols/scripted_rank.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink {
 namespace {
-
-using testing::HasSubstr;
 
 TEST(Words, ForMemory) {
   EXPECT_EQ(to_string(Memory::device), "device");
@@ -34,8 +35,6 @@ TEST(Words, ForVerdicts) {
   EXPECT_EQ(to_string(Verdict{Verdict::Kind::dropped, 4096_B}), "dropped at byte 4096");
   EXPECT_EQ(to_string(Verdict{Verdict::Kind::scrambled, 17_B}), "scrambled at byte 17");
 }
-
-TEST(Words, ForPlaces) { EXPECT_EQ(to_string(Place{.node = 3, .gpu = 1}), "3/1"); }
 
 TEST(ControlMessage, GivesBackTheValueThatWasPutIn) {
   struct Value {
@@ -86,74 +85,83 @@ TEST(WaitHelper, AbandonsWhatMissesTheDeadline) {
   EXPECT_NEAR(rank.now().microseconds(), 3, 1e-9);
 }
 
-Path within_a_node() {
-  Path path{.same_node = true};
-  path.peer_access = Answer::granted();
-  path.device_mapping = Answer::granted();
+/// Everything is granted, but the one.
+Path without(Answer Path::*refused, Path path = {.same_node = true}) {
+  for (Answer Path::*each : {&Path::peer_access, &Path::device_mapping, &Path::one_sided,
+                             &Path::device_memory_on_network, &Path::cpu_reaches_device, &Path::gpu_programs}) {
+    path.*each = Answer::granted();
+  }
+  if (refused != nullptr) path.*refused = Answer::refused("why");
   return path;
 }
 
-TEST(Support, PeerCopiesNeedPeerAccessAndOneNode) {
-  const Protocol& v2 = find_protocol("gpudirect-v2");
-  EXPECT_EQ(v2.supports(within_a_node()).kind, Support::Kind::yes);
-
-  Path staged = within_a_node();
-  staged.peer_access = Answer::refused("different I/O hubs");
-  EXPECT_EQ(v2.supports(staged).kind, Support::Kind::fallback);
-  EXPECT_THAT(v2.supports(staged).reason, HasSubstr("different I/O hubs"));
-
-  Path unmapped = staged;
-  unmapped.device_mapping = Answer::refused("no IPC in this container");
-  EXPECT_EQ(v2.supports(unmapped).kind, Support::Kind::no);
-  EXPECT_THAT(v2.supports(unmapped).reason, HasSubstr("no IPC in this container"));
-
-  EXPECT_EQ(v2.supports(Path{}).kind, Support::Kind::no);
-  EXPECT_THAT(v2.supports(Path{}).reason, HasSubstr("different nodes"));
-}
-
-TEST(Support, RdmaGoesWhereTheAdapterReachesDeviceMemoryWhateverTheNodes) {
-  const Protocol& v3 = find_protocol("gpudirect-v3");
-  Path path{.device_memory_on_network = Answer::refused("Fermi has no GPUDirect RDMA")};
-  EXPECT_EQ(v3.supports(path).kind, Support::Kind::no);
-  EXPECT_EQ(v3.supports(path).reason, "Fermi has no GPUDirect RDMA");
-  path.device_memory_on_network = Answer::granted();
-  EXPECT_EQ(v3.supports(path).kind, Support::Kind::yes);
-  path.same_node = true;
-  EXPECT_EQ(v3.supports(path).kind, Support::Kind::yes) << "in loopback";
-}
-
-TEST(Support, SharedBuffersNeedDriversThatShareThem) {
-  Path path;
-  path.shared_buffers = Answer::refused("CUDA 3.0");
-  EXPECT_EQ(find_protocol("gpudirect-v1").supports(path).kind, Support::Kind::no);
-  EXPECT_EQ(find_protocol("staging").supports(path).kind, Support::Kind::yes);
-}
-
-TEST(Support, StagingThroughTheHostWorksEverywhere) {
-  for (const std::string_view name : {"host", "staging", "gpudirect-v1"}) {
-    EXPECT_EQ(find_protocol(name).supports(Path{}).kind, Support::Kind::yes) << name;
-    EXPECT_EQ(find_protocol(name).supports(within_a_node()).kind, Support::Kind::yes) << name;
+/// Who cannot run there, or only by a detour (~), and why.
+std::string refusals(const Path& path) {
+  std::string all;
+  for (const Protocol* protocol : all_protocols()) {
+    const Support support = protocol->supports(path);
+    EXPECT_EQ(support.usable(), support.kind != Support::Kind::no);
+    if (support.kind == Support::Kind::yes) continue;
+    all += (support.usable() ? "~" : "") + std::string(protocol->name()) + ": " + support.reason + "\n";
   }
+  return all;
+}
+
+TEST(Support, EachAnswerIsWhatSomeProtocolsNeed) {
+  EXPECT_EQ(refusals(without(nullptr)), "");
+  EXPECT_EQ(refusals(without(&Path::peer_access)), "~gpudirect-v2: why\nsymmetric-put: why\n~cuda-ipc: why\n");
+  EXPECT_EQ(refusals(without(&Path::device_mapping)), "gpudirect-v2: why\ncuda-ipc: why\n");
+  EXPECT_EQ(refusals(without(&Path::one_sided)), "symmetric-put: why\n");
+  EXPECT_EQ(refusals(without(&Path::device_memory_on_network)), "gpudirect-v3: why\n");
+  EXPECT_EQ(refusals(without(&Path::shared_buffers)), "gpudirect-v1: why\n");
+  EXPECT_EQ(refusals(without(&Path::cuda_aware_mpi)), "cuda-aware: why\n");
+  EXPECT_EQ(refusals(without(&Path::gpu_programs)), "nccl: why\n");
+  const std::string ends = "the GPUs are on different nodes, and ";
+  EXPECT_EQ(refusals(without(nullptr, {})), "cuda-ipc: " + ends + "CUDA IPC ends at the node\n");
+  EXPECT_EQ(
+      refusals(without(&Path::peer_access, {})),
+      "gpudirect-v2: " + ends + "peer-to-peer ends at the node\ncuda-ipc: " + ends + "CUDA IPC ends at the node\n");
+  EXPECT_EQ(refusals(without(&Path::peer_access, {.same_node = true, .same_device = true})),
+            "~gpudirect-v2: why\nsymmetric-put: why\n");
+}
+
+TEST(Support, TheShortestWayServesAllPathsWithoutADetour) {
+  const auto way = [](const std::vector<Path>& paths) { return shortest_way(paths).name(); };
+  const Path all = without(nullptr);
+  EXPECT_EQ(way({all}), "gpudirect-v2");
+  EXPECT_EQ(way({all, without(&Path::peer_access)}), "gpudirect-v3") << "v2 would take a detour";
+  EXPECT_EQ(way({without(&Path::device_mapping), all, without(&Path::device_memory_on_network)}), "symmetric-put");
+  Path none{};
+  none.shared_buffers = none.cuda_aware_mpi = Answer::refused("why");
+  EXPECT_EQ(way({none}), "staging");
+  EXPECT_TRUE(serves_all(find_protocol("staging"), {}));
+  EXPECT_FALSE(serves_all(find_protocol("host"), {})) << "its messages are in host memory";
 }
 
 TEST(Support, ARefusalNamesTheProtocolAndTheReason) {
-  try {
-    require_support(find_protocol("gpudirect-v2"), Path{});
-    FAIL();
-  } catch (const UnavailableError& refusal) {
-    EXPECT_THAT(refusal.what(), HasSubstr("gpudirect-v2"));
-    EXPECT_THAT(refusal.what(), HasSubstr("different nodes"));
-    EXPECT_EQ(refusal.exit_code(), ExitCode::unavailable);
-  }
+  EXPECT_EQ(
+      said_by<UnavailableError>([] { require_support(find_protocol("gpudirect-v2"), Path{}); }),
+      "protocol 'gpudirect-v2' cannot run here: the GPUs are on different nodes, and peer-to-peer ends at the node");
 }
 
 TEST(CheckSettings, SaysWhatIsAllowed) {
-  try {
-    check_settings(find_protocol("staging"), {.depth = 0});
-    FAIL();
-  } catch (const UsageError& refusal) {
-    EXPECT_THAT(refusal.what(), HasSubstr("depth is 0"));
-    EXPECT_THAT(refusal.what(), HasSubstr("between 1 and"));
+  const auto said = [](const Settings& settings) {
+    return said_by([&] { check_settings(find_protocol("staging"), settings); });
+  };
+  const std::string who = "protocol 'staging': ";
+  for (const int depth : {0, 1025}) {
+    EXPECT_EQ(said({.depth = depth}), who + "depth is " + std::to_string(depth) + ", but must lie between 1 and 1024");
+  }
+  for (const Settings& good : {Settings{.depth = 1}, Settings{.depth = 1024}, Settings{.chunk = 256_GiB, .depth = 4}}) {
+    EXPECT_EQ(said(good), "nothing was refused");
+  }
+  EXPECT_EQ(said({.chunk = 256_GiB, .depth = 5}),
+            who + "5 chunks of 256G are more than the 1024G that may be under way at once");
+  EXPECT_EQ(said({.timeout = Seconds{0}}), who + "the timeout must be longer than zero");
+  ScriptedRank rank;
+  rank.path() = without(nullptr);
+  for (const Protocol* protocol : all_protocols()) {
+    EXPECT_THROW(static_cast<void>(protocol->connect(rank, RankId{1}, {.depth = 0})), UsageError) << protocol->name();
   }
 }
 

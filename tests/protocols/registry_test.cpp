@@ -2,11 +2,16 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "protocols/core/edit_distance.hpp"
+#include "protocols/core/options.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink {
 namespace {
@@ -17,19 +22,13 @@ using testing::Not;
 using testing::ThrowsMessage;
 
 std::string refusal_of(std::string_view name) {
-  try {
-    static_cast<void>(find_protocol(name));
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "found '" << name << "'";
-  return {};
+  return said_by([&] { return &find_protocol(name); });
 }
 
 TEST(Registry, NamesAreUniqueAndFitForACommandLine) { EXPECT_NO_THROW(check_names(all_protocols())); }
 
 /// Nothing but a name.
-class Named final : public Protocol {
+class Named : public Protocol {
  public:
   explicit Named(std::string_view name) : name_(name) {}
   [[nodiscard]] std::string_view name() const override { return name_; }
@@ -70,6 +69,39 @@ TEST(Registry, NothingIsAddedOnceThereIsAList) {
   EXPECT_THAT([&] { AddedProtocol{late}; }, ThrowsMessage<UsageError>(HasSubstr("protocol 'late' is added too late")));
 }
 
+/// Libraries' names of chunk and depth, two of each; the last one's value has a header.
+class WithAliases final : public Named {
+ public:
+  WithAliases() : Named("two") {}
+  [[nodiscard]] std::span<const Alias> aliases() const override {
+    static constexpr std::array kAll{Alias{"D1", "depth"}, Alias{"D2", "depth"}, Alias{"C1", "chunk"},
+                                     Alias{.name = "C2", .target = "chunk", .header = 32_B}};
+    return kAll;
+  }
+};
+
+TEST(Options, TwoNamesOfOneThingHaveOneValue) {
+  const auto set = [](const std::string& first, const std::string& one, const std::string& second,
+                      const std::string& other) {
+    Settings settings;
+    return said_by([&] {
+      const std::vector<std::pair<std::string, std::string>> values{{first, one}, {second, other}};
+      set_options(WithAliases(), settings, values);
+    });
+  };
+  EXPECT_EQ(set("D1", "2", "D2", "2"), "nothing was refused");
+  EXPECT_EQ(set("D1", "2", "D2", "3"), "protocol 'two': D1=2 and D2=3 are two values of one option");
+  EXPECT_EQ(set("C1", "4064", "C2", "4K"), "nothing was refused");
+  EXPECT_EQ(set("C1", "4K", "C2", "4K"), "protocol 'two': C1=4K and C2=4K are two values of one option");
+  EXPECT_EQ(set("D1", "2", "C1", "3"), "nothing was refused");
+  EXPECT_EQ(set("C2", "32", "D1", "1"), "protocol 'two', option 'C2': '32' has no room beside the header of 32");
+  EXPECT_EQ(set("C1", "0", "D1", "1"), "protocol 'two', option 'C1': a block of 0 bytes moves nothing");
+  EXPECT_EQ(set("D1", "0", "D2", "1"), "protocol 'two', option 'D1': '0' is not between 1 and 1024");
+  EXPECT_EQ(set("D1", "1025", "D2", "1"), "protocol 'two', option 'D1': '1025' is not between 1 and 1024");
+  EXPECT_EQ(set("D3", "1", "D2", "1"),
+            "protocol 'two' has no option 'D3'; did you mean 'D1'? (there are: D1 D2 C1 C2)");
+}
+
 TEST(Registry, EveryProtocolDescribesItselfInOneLine) {
   for (const Protocol* protocol : all_protocols()) {
     EXPECT_FALSE(protocol->description().empty());
@@ -82,7 +114,17 @@ TEST(Registry, EveryProtocolIsFoundByItsName) {
 }
 
 TEST(Registry, EveryProtocolAcceptsItsOwnDefaults) {
-  for (const Protocol* protocol : all_protocols()) EXPECT_NO_THROW(check_settings(*protocol, protocol->defaults()));
+  std::string all;
+  for (const Protocol* protocol : all_protocols()) {
+    const Settings settings = protocol->defaults();
+    EXPECT_NO_THROW(check_settings(*protocol, settings));
+    all += std::string(protocol->name()) + " " +
+           (settings.chunk ? std::to_string(settings.chunk->count() >> 10U) + "K" : "-") + " " +
+           (settings.depth ? std::to_string(*settings.depth) : "-") + "\n";
+  }
+  EXPECT_EQ(all,
+            "gpudirect-v2 0K 16\ngpudirect-v3 256K 8\nsymmetric-put 0K 64\ncuda-ipc 128K 3\ngpudirect-v1 0K 2\n"
+            "cuda-aware - -\nstaging 0K 2\nhost 0K 64\nnccl 512K 8\n");
 }
 
 TEST(Registry, ATypingErrorGetsTheNearestName) {

@@ -6,8 +6,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
 #include <map>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "protocols/core/options.hpp"
@@ -17,6 +21,8 @@
 #include "protocols/trace/decorated_rank.hpp"
 #include "tests/protocols/scripted_rank.hpp"
 #include "tests/support/fake_rank.hpp"
+#include "tests/support/finish.hpp"
+#include "tests/support/said_by.hpp"
 #include "tests/support/test_name.hpp"
 
 namespace twinlink {
@@ -103,6 +109,11 @@ int handles_of(const std::string& protocol) {
     rank.handles = 0;
     for (const std::size_t which : {0, 0, 1, 0}) exchange(which);
     handles[self] = rank.handles;
+    std::uint64_t counted = 0;
+    for (const Counter& counter : channel->counters()) {
+      if (counter.name == "IPC messages" || counter.name == "staged messages") counted += counter.value;
+    }
+    EXPECT_EQ(counted, protocol == "cuda-ipc" ? 2 * messages : 0) << "out and in";
   });
   return handles[0] + handles[1];
 }
@@ -112,19 +123,79 @@ TEST(HandlesInMessages, GoOnceForEachBufferInGpuDirectV2) { EXPECT_EQ(handles_of
 /// The second buffer, and the first one again.
 TEST(HandlesInMessages, GoWhereTheMemoryIsNotThatOfTheHeaderBeforeInCudaIpc) { EXPECT_EQ(handles_of("cuda-ipc"), 4); }
 
-TEST(HandlesInMessages, AHeaderThatNamesTheMemoryOfNoneBeforeIsRefused) {
-  run_fake_world({}, [](Rank& rank) {
+/// Notes what the rank says of the packet that it has last received.
+class NotesState final : public DecoratedRank {
+ public:
+  using DecoratedRank::DecoratedRank;
+  void state(std::string_view words) override { last = words; }
+  std::string last{};
+};
+
+/// What becomes of a message of 8 B whose receiver is sent this packet.
+std::string answer_to(const std::function<ControlMessage(Rank&)>& forged) {
+  std::string answer;
+  run_fake_world({}, [&](MeasuredRank& inner) {
+    NotesState rank(inner);
     const bool sends = rank.id().value == 0;
     const auto channel = find_protocol("cuda-ipc").connect(rank, RankId{sends ? 1 : 0}, settings_of("cuda-ipc", {}));
-    if (sends) {
-      const Packet header{.kind = PacketKind::rget, .length = 8};
-      EXPECT_EQ(wait(rank, rank.send_control(RankId{1}, tags::kIpcFifo, ControlMessage(header)), Seconds{1}),
-                Status::delivered);
-      return;
-    }
-    const View into(rank.allocate(Memory::device, 8_B, Locality::near));
-    EXPECT_THROW(static_cast<void>(channel->exchange({}, {&into, 1})), UsageError);
+    if (sends) return finish(rank, rank.send_control(RankId{1}, tags::kIpcFifo, forged(rank)), Seconds{1});
+    Outcome outcome;
+    const std::string refusal = said_by([&] {
+      outcome = channel->receive(View(rank.allocate(Memory::device, 8_B, Locality::near)));
+      return 0;
+    });
+    if (refusal != "nothing was refused") outcome.reason = refusal;
+    answer = rank.last + ", " + std::string(to_string(outcome.status)) + ": " + outcome.reason;
   });
+  return answer;
+}
+std::string answer_to(const Packet& packet) {
+  return answer_to([&](Rank&) { return ControlMessage(packet); });
+}
+
+TEST(ForgedPackets, AreThePeersFailure) {
+  const std::string failed = ", peer failed: ";
+  const std::string unknown = failed + "the peer speaks of message 0, which is not under way";
+  EXPECT_EQ(answer_to({.kind = PacketKind::clear_to_send}), "received clear to send" + unknown);
+  EXPECT_EQ(answer_to({.kind = PacketKind::fragment, .length = 8}), "received fragment" + unknown);
+  EXPECT_EQ(answer_to({.kind = PacketKind::fin}), "received FIN" + unknown);
+  const std::string amiss = failed + "the peer sent a packet of the connection handshake in the middle of an exchange";
+  EXPECT_EQ(answer_to({.kind = PacketKind::opened}), "received opened" + amiss);
+  for (const int kind : {14, 99}) {
+    EXPECT_EQ(answer_to({.kind = static_cast<PacketKind>(kind)}), "received an unknown packet" + amiss);
+  }
+  EXPECT_EQ(answer_to({.kind = PacketKind::failed, .slot = static_cast<std::uint16_t>(Status::unsupported)}),
+            "received failure, unsupported: the peer has given the exchange up: step 'receive': incoming message 0 "
+            "(8 B) waits for its header");
+  const std::string wrong = "received eager message, wrong size: ";
+  EXPECT_EQ(answer_to({.kind = PacketKind::eager, .length = 7}),
+            wrong + "message 0: the sender had 7 B, and the receiver expected 8 B");
+  EXPECT_EQ(answer_to({.kind = PacketKind::eager, .number = 1, .length = 8}),
+            wrong + "the peer sends more messages than are expected: 1");
+  EXPECT_EQ(answer_to({.kind = PacketKind::eager, .length = 8}), "received eager message, delivered: ");
+  EXPECT_EQ(answer_to({.kind = PacketKind::rget, .length = 8}),
+            "received RGET header, delivered: a header names the memory of the one before it, and there was none");
+}
+
+TEST(ForgedPackets, MayNotReachBeyondTheMemoryThatTheyName) {
+  constexpr std::uint64_t kFarAway = ~std::uint64_t{3};
+  for (const auto& [offset, memory, fits] :
+       std::initializer_list<std::tuple<std::uint64_t, Bytes, bool>>{{0, 8_B, true},
+                                                                     {8, 16_B, true},
+                                                                     {0, 7_B, false},
+                                                                     {1, 8_B, false},
+                                                                     {16, 8_B, false},
+                                                                     {kFarAway, 8_B, false}}) {
+    const std::string answer = answer_to([&](Rank& rank) {
+      return ControlMessage(PacketWithHandle{{.kind = PacketKind::rget, .offset = offset, .length = 8},
+                                             rank.export_memory(rank.allocate(Memory::device, memory))});
+    });
+    EXPECT_EQ(answer, std::string("received RGET header, ") +
+                          (fits ? "delivered: "
+                                : "peer failed: step 'look up' of message 0: it reaches beyond the end of the memory "
+                                  "that was opened"))
+        << offset;
+  }
 }
 
 // ---- what one connection leaves to the next -------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 // Signals that nobody takes: an origin raises no more than the ring has room for, whatever its peer has given up.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,14 +11,13 @@
 #include "protocols/parts/connection.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/trace/decorated_rank.hpp"
+#include "tests/support/alone.hpp"
 #include "tests/support/fake_rank.hpp"
 
 namespace twinlink {
 namespace {
 
 constexpr Bytes kEach = 8_B;
-constexpr Tag kOver{tags::kFirstFree.value + 7};
-constexpr Tag kNudge{tags::kFirstFree.value + 8};
 
 /// Counts the signals that a rank raises, and those that it asks for.
 class CountingSignals final : public DecoratedRank {
@@ -45,22 +43,6 @@ std::unique_ptr<Channel> connect_with(Rank& rank, const std::string& name, std::
   return protocol.connect(rank, RankId{1 - rank.id().value}, settings);
 }
 
-/// Rank 0 works, and rank 1 waits for its end.
-void alone(Rank& rank, const std::function<void()>& work) {
-  ControlMessage nothing;
-  const RankId peer{1 - rank.id().value};
-  const auto send = [&](Tag tag) {
-    EXPECT_EQ(wait(rank, rank.send_control(peer, tag, nothing), rank.now() + Seconds{1}), Status::delivered);
-  };
-  if (rank.id().value == 0) {
-    work();
-    return send(kOver);
-  }
-  // Of two ranks that nobody else can help, the one that waits last gives up. That shall be the other.
-  while (wait(rank, rank.recv_control(peer, kOver, nothing), rank.now() + Seconds{1e6}) != Status::delivered)
-    send(kNudge);
-}
-
 std::vector<View> window_of(Rank& rank, std::size_t messages) {
   const Buffer buffer = rank.allocate(Memory::device, kEach * messages);
   std::vector<View> window;
@@ -79,7 +61,7 @@ TEST(SignalRings, HaveRoomForTwoRoundsOfAnEarlierHeapAndTheNextOnesBeginningAndR
     };
     ASSERT_TRUE(exchange(1).ok());
     rank.raised = 0;
-    alone(rank, [&] {
+    alone(rank, 0, [&] {
       EXPECT_EQ(exchange(kMostSignals).status, Status::timed_out) << "the second round has to be opened";
       EXPECT_GT(rank.raised, 0U);
       EXPECT_LE(3 * rank.raised + 1, kMostSignals);
@@ -92,7 +74,7 @@ TEST(SignalRings, HaveRoomForABeginningBehindAllFlagsThatAReceiverAsksFor) {
     CountingSignals rank(plain);
     const auto channel = connect_with(rank, "gpudirect-v2", {"engine", "kernel-push"});
     const std::vector<View> window = window_of(rank, 2 * kMostSignals);
-    alone(rank, [&] {
+    alone(rank, 0, [&] {
       EXPECT_EQ(channel->exchange({}, window).status, Status::timed_out);
       EXPECT_GT(rank.asked_for, 0U);
       EXPECT_LE(rank.asked_for + 1, kMostSignals);

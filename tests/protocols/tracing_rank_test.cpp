@@ -1,9 +1,13 @@
 #include "protocols/trace/tracing_rank.hpp"
 
 #include <array>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 
+#include "protocols/trace/op_report.hpp"
+#include "protocols/trace/recorded_rank.hpp"
 #include "tests/protocols/scripted_rank.hpp"
 
 namespace twinlink {
@@ -152,6 +156,75 @@ TEST_F(TracingRankTest, PassesEverythingOnToTheRankItWraps) {
   EXPECT_EQ(scripted.in_flight(), 1U);
   EXPECT_EQ(wait(rank, op, Seconds{1}), Status::delivered);
   EXPECT_EQ(rank.now(), scripted.now());
+}
+
+/// Messages of one pair and tag by their numbers since the first: those before the list count, whoever was ahead.
+TEST(Exchanges, GoOnWhereEarlierOnesEnded) {
+  const auto report = [](int rank, int peer, std::string_view verb, double started) {
+    OpReport made{.rank = RankId{rank}, .verb = verb, .started = Seconds{started}};
+    made.peer = RankId{peer};
+    made.tag = Tag{5};
+    return made;
+  };
+  // Sends of rank 0 and receives of rank 1, not in the order in which they began; others have another kind.
+  const std::vector<OpReport> list{report(1, 0, "receive", 9),      report(0, 1, "send", 3),    report(0, 1, "send", 1),
+                                   report(1, 0, "recv_control", 2), report(1, 0, "receive", 4), report(0, 1, "send", 7),
+                                   report(0, 2, "send", 0),         report(1, 0, "send", 0)};
+  for (int sent = 0; sent <= 3; ++sent) {
+    for (int taken = 0; taken <= 3; ++taken) {
+      EarlierExchanges earlier;
+      for (int i = 0; i < sent; ++i) earlier.count(report(0, 1, "send", -1));
+      for (int i = 0; i < taken; ++i) earlier.count(report(1, 0, "receive", -1));
+      constexpr std::array<std::size_t, 3> kSent{2, 1, 5};
+      constexpr std::array<std::size_t, 2> kTaken{4, 0};
+      std::vector<std::pair<std::size_t, std::size_t>> expected;
+      for (int s = 0; s < 3; ++s) {
+        const int t = sent + s - taken;
+        if (t >= 0 && t < 2)
+          expected.emplace_back(kSent.at(static_cast<std::size_t>(s)), kTaken.at(static_cast<std::size_t>(t)));
+      }
+      std::vector<std::pair<std::size_t, std::size_t>> found;
+      for (const auto& [from, to] : exchanges_of(list, earlier)) found.emplace_back(from, to);
+      EXPECT_EQ(found, expected) << sent << " sent, " << taken << " taken";
+    }
+  }
+}
+
+/// Signals have tags below those of control messages.
+TEST(RecordedRank, KeepsWhatEachOperationWas) {
+  ScriptedRank scripted;
+  RecordedRank rank(scripted, 9);
+  const View own(scripted.allocate(Memory::device, 64_B, Locality::near));
+  const View part = own.slice(Bytes{}, 24_B);
+  const View theirs(rank.open_memory(RankId{1}, {.size = 64}));
+  constexpr std::array kRows{Block{.to = 0_B, .from = 0_B, .length = 8_B}, Block{8_B, 16_B, 8_B}};
+  std::uint64_t value = 0;
+  ControlMessage into;
+  rank.step("all of them");
+  const std::array ops{rank.start_copy(own, own, {}, Stream{2}, Engine::dma),
+                       rank.start_copy(own, own, kRows, kOnHost, Engine::cpu),
+                       rank.put(theirs, part, Stream{3}, Engine::dma, Signal{Tag{2}, 1}),
+                       rank.put(own, part, Stream{3}, Engine::dma, std::nullopt),
+                       rank.await_signal(RankId{1}, Tag{2}, value),
+                       rank.send(RankId{1}, Tag{2}, part),
+                       rank.receive(RankId{1}, Tag{2}, own),
+                       rank.send_control(RankId{1}, Tag{2}, ControlMessage(1)),
+                       rank.recv_control(RankId{1}, Tag{2}, into),
+                       rank.compute(1.0_us, Stream{3})};
+  for (const Op op : ops) EXPECT_EQ(wait(rank, op, Seconds{1}), Status::delivered);
+  std::vector<std::string> kept;
+  for (const OpReport& report : rank.reports()) {
+    EXPECT_EQ(report.step, "all of them");
+    const std::string stream = report.stream ? ", stream " + std::to_string(*report.stream) : "";
+    const std::string peer = report.peer ? ", rank " + std::to_string(report.peer->value) : "";
+    kept.push_back(std::string(report.verb) + " " + std::to_string(report.size.count()) + stream + peer + ", tag " +
+                   std::to_string(report.tag.value));
+  }
+  EXPECT_THAT(kept, testing::ElementsAre(
+                        "copy 64, stream 2, tag 0", "copy 16, tag 0", "put 24, stream 3, rank 1, tag -3",
+                        "put 24, stream 3, tag 0", "await signal 0, rank 1, tag -3", "send 24, rank 1, tag 2",
+                        "receive 64, rank 1, tag 2", "send_control 4, rank 1, tag 2", "recv_control 0, rank 1, tag 2"));
+  EXPECT_EQ(rank.left_out(), 1U) << "the kernel";
 }
 
 TEST_F(TracingRankTest, RanksMayShareOneTrace) {

@@ -51,7 +51,6 @@ class SimBlock final : public FlowListener,
   void give_up() {
     if (fiber_.ended()) return;
     for (const FlowId& flow : flows_) host_.world_.loop.network().drop(flow);
-    flowing_ = 0;
     go_on();
   }
   void happen() override {

@@ -41,19 +41,13 @@ class TwoGpus {
   TwoGpus& operator=(const TwoGpus&) = delete;
 
   void round(const Window& window, Bytes size) {
-    if (plan_.pattern == Pattern::pingpong) {
-      ops_.clear();
-      start(window.messages(there_), window.messages(here_), kThere, "copy there");
-      finish(size);
-      start(window.messages(here_), window.messages(there_), kBack, "copy back");
-      return finish(size);
-    }
-    start(window.messages(there_), window.messages(here_), kThere, "copy there");
-    if (back_) start(window.messages(*back_), window.messages(*out_), kBack, "copy back");
+    there(window);
+    if (plan_.pattern == Pattern::pingpong) finish(size);
+    if (plan_.pattern == Pattern::pingpong || back_) back(window);
     finish(size);
   }
 
-  /// With contents that no round before it had.
+  /// With contents that no round before it had. What comes back to where it came from is not there before it does.
   void verified_round(const Window& window, Bytes size) {
     ++contents_;
     const std::uint64_t other = contents_ + (std::uint64_t{1} << 32);
@@ -63,14 +57,24 @@ class TwoGpus {
       fill(rank_, window, *out_, other);
       wipe(rank_, window, *back_);
     }
-    round(window, size);
-    std::optional<std::string> fault = bench::check(rank_, window, there_, contents_);
-    if (!fault) fault = bench::check(rank_, window, here_, contents_);
-    if (!fault && back_) fault = bench::check(rank_, window, *back_, other);
-    if (fault) fail(size, *fault);
+    there(window);
+    if (back_) back(window);
+    finish(size);
+    expect(window, size, there_, contents_);
+    if (back_) expect(window, size, *back_, other);
+    if (plan_.pattern != Pattern::pingpong) return;
+    wipe(rank_, window, here_);
+    back(window);
+    finish(size);
+    expect(window, size, here_, contents_);
   }
 
  private:
+  void there(const Window& window) { start(window.messages(there_), window.messages(here_), kThere, "copy there"); }
+  /// Both ways at once from memory of its own, else from where the bytes have gone.
+  void back(const Window& window) {
+    start(window.messages(back_.value_or(here_)), window.messages(out_.value_or(there_)), kBack, "copy back");
+  }
   void start(const std::vector<View>& to, const std::vector<View>& from, Stream stream, std::string_view words) {
     rank_.step(words);
     for (std::size_t i = 0; i < to.size(); ++i) ops_.push_back(rank_.copy(to[i], from[i], stream, Engine::dma));
@@ -80,9 +84,14 @@ class TwoGpus {
     const Seconds deadline = rank_.now() + plan_.settings.timeout;
     while (!ops_.empty()) {
       const auto completion = rank_.wait_any(ops_, deadline);
-      if (!completion) fail(size, to_string(Status::timed_out));
+      const Status status = completion ? completion->status : Status::timed_out;
+      if (status != Status::delivered) fail(size, to_string(status));
       ops_.erase(ops_.begin() + static_cast<std::ptrdiff_t>(completion->index));
     }
+  }
+
+  void expect(const Window& window, Bytes size, Buffer buffer, std::uint64_t contents) {
+    if (const auto fault = bench::check(rank_, window, buffer, contents)) fail(size, *fault);
   }
 
   [[noreturn]] void fail(Bytes size, std::string_view what) const {

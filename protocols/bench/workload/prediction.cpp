@@ -116,9 +116,7 @@ struct Load {
 
  private:
   static int ends_of(const Traffic& traffic) { return (traffic.sends > 0 ? 1 : 0) + (traffic.receives > 0 ? 1 : 0); }
-  static double share(int more, int most) {
-    return most > 0 ? std::clamp(static_cast<double>(more) / most, 0.0, 1.0) : 0;
-  }
+  static double share(int more, int most) { return most > 0 ? std::max(0.0, static_cast<double>(more) / most) : 0; }
 };
 
 double local_us(const Step& step, const StepCosts& costs) {

@@ -39,19 +39,16 @@ std::vector<Block> blocks_between(const Box& to, const Box& from, const Box& pie
   std::vector<Block> blocks;
   if (piece.empty()) return blocks;
   const Stretch stretch = stretch_of(to, from, piece);
-  blocks.reserve(piece.elements() / stretch.length);
-  const std::size_t axes = kAxes - stretch.axes;  // that are walked
+  blocks.resize(piece.elements() / stretch.length);
   Index at = piece.lower;
-  for (;;) {
-    blocks.push_back(
-        {.to = element * to.place(at), .from = element * from.place(at), .length = element * stretch.length});
-    std::size_t axis = axes;
-    while (axis-- > 0) {
+  for (Block& block : blocks) {
+    block = {.to = element * to.place(at), .from = element * from.place(at), .length = element * stretch.length};
+    for (std::size_t axis = kAxes - stretch.axes; axis-- > 0;) {
       if (++at[axis] < piece.upper[axis]) break;
       at[axis] = piece.lower[axis];
     }
-    if (axis >= axes) return blocks;  // it has gone below zero
   }
+  return blocks;
 }
 
 Bytes ReshapePlan::sent() const {

@@ -1,40 +1,34 @@
 // twinlink-sim draw, as a user runs it.
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "protocols/bench/results/files.hpp"
 #include "tests/model/cli/sim_program.hpp"
 
 namespace twinlink::model {
 namespace {
 
+using bench::read_file;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string content(const std::string& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 TEST(DrawProgram, DrawsTheWayThatAMessageReallyTakes) {
   const std::string file = ::testing::TempDir() + "twinlink-way.dot";
-  const Ended ended =
-      run("draw platforms/keeneland-kids.yaml --from 0/0 --to 1/1 -p gpudirect-v1 --out '" + file + "'");
-  EXPECT_EQ(ended.code, 0) << ended.text;
-  const std::string dot = content(file);
-  EXPECT_THAT(dot, AllOf(HasSubstr("gpudirect-v1 on keeneland-kids"), HasSubstr("cluster_1"), HasSubstr("1: gpu0-pcie"),
-                         HasSubstr(": hca0-pcie"), HasSubstr(": gpu1-pcie"), Not(HasSubstr(": gpu2-pcie"))));
+  said("draw platforms/keeneland-kids.yaml --from 0/0 --to 1/1 -p gpudirect-v1 --out '" + file + "'");
+  const std::string dot = read_file(file);
+  EXPECT_THAT(dot, AllOf(HasSubstr("gpudirect-v1 on keeneland-kids: a message of 1M from 0/0 to 1/1, staged through "),
+                         HasSubstr("cluster_1"), HasSubstr("1: gpu0-pcie"), HasSubstr(": hca0-pcie"),
+                         HasSubstr(": gpu1-pcie"), Not(HasSubstr(": gpu2-pcie"))));
 }
 
 TEST(DrawProgram, WithoutDevicesItDrawsTheNodeAlone) {
   const std::string file = ::testing::TempDir() + "twinlink-node.dot";
   EXPECT_EQ(run("draw h200-nvlink --out '" + file + "'").code, 0);
-  EXPECT_THAT(content(file), AllOf(HasSubstr("NVIDIA H200"), Not(HasSubstr("color=red"))));
+  EXPECT_THAT(read_file(file), AllOf(HasSubstr("NVIDIA H200"), Not(HasSubstr("color=red"))));
 }
 
 TEST(DrawProgram, SvgIsMadeByGraphvizOrTheErrorNamesItsPackage) {
@@ -42,7 +36,7 @@ TEST(DrawProgram, SvgIsMadeByGraphvizOrTheErrorNamesItsPackage) {
   std::filesystem::remove(file);
   const Ended ended = run("draw h200-nvlink --out '" + file + "'");
   if (ended.code == 0) {
-    EXPECT_THAT(content(file), AllOf(HasSubstr("<svg"), HasSubstr("</svg>"), HasSubstr("gpu1")));
+    EXPECT_THAT(read_file(file), AllOf(HasSubstr("<svg"), HasSubstr("</svg>"), HasSubstr("gpu1")));
   } else {
     EXPECT_EQ(ended.code, 1);
     EXPECT_THAT(ended.text, HasSubstr("apt-get install graphviz"));
@@ -61,10 +55,9 @@ TEST(DrawProgram, NeverOverwritesItsInput) {
   const std::string file = ::testing::TempDir() + "twinlink-input.dot";
   std::filesystem::copy_file(std::string(TWINLINK_SOURCE_DIR) + "/platforms/keeneland-kfs.yaml", file,
                              std::filesystem::copy_options::overwrite_existing);
-  const std::string before = content(file);
-  const Ended ended = run("draw '" + file + "' --out '" + ::testing::TempDir() + "./twinlink-input.dot'");
-  EXPECT_EQ(ended.code, 2);
-  EXPECT_EQ(content(file), before);
+  const std::string before = read_file(file);
+  said("draw '" + file + "' --out '" + ::testing::TempDir() + "./twinlink-input.dot'", 2);
+  EXPECT_EQ(read_file(file), before);
 }
 
 }  // namespace

@@ -18,10 +18,9 @@ TEST(ImportProgram, WritesAPlatformThatRuns) {
   for (const std::string file :
        {"tests/data/topo_mesh.txt", "tests/data/nccl_switch.xml", "tests/real/topologies/two_sockets.xml"}) {
     const std::string out = ::testing::TempDir() + "twinlink-imported.yaml";
-    const Ended ended = run("import " + file + " --name mine --out '" + out + "'");
-    EXPECT_EQ(ended.code, 0) << ended.text;
-    EXPECT_THAT(ended.text, ContainsRegex("[0-9]+ of [0-9]+ numbers are assumed"));
-    EXPECT_EQ(run("check '" + out + "'").code, 0);
+    EXPECT_THAT(said("import " + file + " --name mine --out '" + out + "'"),
+                ContainsRegex("[0-9]+ of [0-9]+ numbers are assumed"));
+    EXPECT_THAT(run("check '" + out + "'").text, HasSubstr(".yaml: ok: mine, "));
     EXPECT_THAT(run("run --platform '" + out + "' -p staging --from 0/0 --to 0/1 -b 1M -e 1M").text,
                 HasSubstr("staged through pageable"));
     EXPECT_THAT(run("run --platform '" + out + "' --set nodes.count=2 -p gpudirect-v3 --to 1/0 -b 1M -e 1M").code, 0);
@@ -30,18 +29,16 @@ TEST(ImportProgram, WritesAPlatformThatRuns) {
 
 TEST(ImportProgram, SaysWhatTheUserMustKnow) {
   const std::string out = ::testing::TempDir() + "twinlink-remarked.yaml";
-  const Ended ended = run("import tests/real/topologies/two_sockets.xml --out '" + out + "'");
-  EXPECT_EQ(ended.code, 0) << ended.text;
-  EXPECT_THAT(ended.text, HasSubstr("twinlink-sim: note: hwloc does not tell of NVLinks"));
+  EXPECT_THAT(said("import tests/real/topologies/two_sockets.xml --out '" + out + "'"),
+              HasSubstr("twinlink-sim: note: hwloc does not tell of NVLinks"));
+  EXPECT_THAT(run("check '" + out + "'").text, HasSubstr(".yaml: ok: twinlink-remarked, ")) << "the name of the file";
   EXPECT_THAT(run("import tests/data/topo_mesh.txt --gpu V100-SXM2-32GB --out '" + out + "'").text,
               HasSubstr("4 x Tesla V100-SXM2-32GB"));
 }
 
 TEST(ImportProgram, WritesNothingWhereItDoesNotUnderstand) {
   const std::string out = ::testing::TempDir() + "twinlink-not-imported.yaml";
-  const Ended ended = run("import README.md --out '" + out + "'");
-  EXPECT_EQ(ended.code, 2);
-  EXPECT_THAT(ended.text, HasSubstr("README.md:1: error: "));
+  EXPECT_THAT(said("import README.md --out '" + out + "'", 2), HasSubstr("README.md:1: error: "));
   EXPECT_FALSE(std::filesystem::exists(out));
   EXPECT_THAT(run("import tests/data/topo_mesh.txt --out ./tests/data/topo_mesh.txt").text,
               HasSubstr("would overwrite an input"));

@@ -18,9 +18,7 @@ using ::testing::Not;
 const std::string kPair = " --platform h200-nvlink --from 0/0 --to 0/1 ";
 
 void expect_refused(const std::string& arguments, const std::string& why) {
-  const Ended ended = run(arguments);
-  EXPECT_EQ(ended.code, 2) << arguments;
-  EXPECT_THAT(ended.text, HasSubstr(why)) << arguments;
+  EXPECT_THAT(said(arguments, 2), HasSubstr(why)) << arguments;
 }
 
 /// A file of `lines` equal lines.
@@ -60,10 +58,9 @@ TEST(LimitsProgram, AStepOfTrainingHasAReadableNumberOfBuckets) {
 TEST(LimitsProgram, AFileOfPlacesEnds) {
   const std::string shift = "workload shift --platform h200-nvlink -p gpudirect-v2 -e 8 --place ";
   expect_refused(shift + file_of("many_places.txt", "0/0", 131'073), "many_places.txt:131073: error: more than 131072");
-  const Ended wrong = run(shift + file_of("wrong_places.txt", "nowhere", 100'000));
-  EXPECT_EQ(wrong.code, 2);
-  EXPECT_THAT(wrong.text, AllOf(HasSubstr("wrong_places.txt:200: error"), HasSubstr("and maybe more errors")));
-  EXPECT_THAT(wrong.text, ::testing::Not(HasSubstr("wrong_places.txt:201:")));
+  const std::string wrong = said(shift + file_of("wrong_places.txt", "nowhere", 100'000), 2);
+  EXPECT_THAT(wrong, AllOf(HasSubstr("wrong_places.txt:200: error"), HasSubstr("and maybe more errors")));
+  EXPECT_THAT(wrong, ::testing::Not(HasSubstr("wrong_places.txt:201:")));
 }
 
 TEST(LimitsProgram, ACopyThatTakesForEverIsNotWaitedForByMillionsOfCopies) {
@@ -74,10 +71,9 @@ TEST(LimitsProgram, ACopyThatTakesForEverIsNotWaitedForByMillionsOfCopies) {
 
 /// The user has named the file: it is named, and no place in our source.
 TEST(LimitsProgram, AFullDiskIsNamedByTheFile) {
-  const Ended ended = run("run --platform keeneland-kids -p host -b 1K -e 1K --csv /dev/full");
-  EXPECT_EQ(ended.code, 1);
-  EXPECT_THAT(ended.text, HasSubstr("error: /dev/full: write failed: No space left on device"));
-  EXPECT_THAT(ended.text, Not(HasSubstr(".cpp:")));
+  const std::string ended = said("run --platform keeneland-kids -p host -b 1K -e 1K --csv /dev/full", 1);
+  EXPECT_THAT(ended, HasSubstr("error: /dev/full: write failed: No space left on device"));
+  EXPECT_THAT(ended, Not(HasSubstr(".cpp:")));
 }
 
 TEST(LimitsProgram, ANameIsAPlatformsWhateverLiesBesideIt) {

@@ -2,12 +2,12 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "protocols/bench/results/files.hpp"
 #include "tests/model/cli/sim_program.hpp"
@@ -21,13 +21,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 const std::string kRun = "run --platform keeneland-kids -p gpudirect-v1 --from 0/0 --to 1/0 -b 1M -e 1M ";
-const std::string kJson = ::testing::TempDir() + "twinlink-why-" + std::to_string(::getpid()) + ".json";
-
-nlohmann::json points_of_file() {
-  const auto points = nlohmann::json::parse(bench::read_file(kJson)).at("points");
-  std::filesystem::remove(kJson);
-  return points;
-}
 
 /// Its stretches without a gap, from the beginning; how long they take together, in us.
 double length_of(const nlohmann::json& path) {
@@ -40,10 +33,9 @@ double length_of(const nlohmann::json& path) {
 }
 
 TEST(WhyProgram, AMessageIsThereAndBack) {
-  const Ended ended = run(kRun + "--links --critical-path --json " + kJson);
-  EXPECT_EQ(ended.code, 0) << ended.text;
-  EXPECT_THAT(ended.text, AllOf(HasSubstr("node 0 hca0 out"), HasSubstr("# critical path: ")));
-  const auto point = points_of_file().at(0);
+  std::string printed;
+  const auto point = first_point(kRun + "--links --critical-path", &printed);
+  EXPECT_THAT(printed, AllOf(HasSubstr("node 0 hca0 out"), HasSubstr("# critical path: ")));
   EXPECT_NEAR(length_of(point.at("critical_path")) / 2, point.at("time_us").get<double>(), 1e-3)
       << "nothing overlaps in a message of one piece";
   const auto& links = point.at("links");
@@ -62,65 +54,65 @@ double sum_of(const nlohmann::json& path, const std::function<bool(const nlohman
 
 /// 64 sends of 8 bytes: the CPU posts one after the other, and waits for the last one and the answer only.
 TEST(WhyProgram, AWindowOfSmallMessagesIsWorkOfTheCpu) {
-  const Ended ended =
-      run("run --platform selene -p gpudirect-v3 --depth 64 --pattern bandwidth -W 64 -b 8 -e 8 "
-          "--critical-path --json " +
-          kJson);
-  EXPECT_EQ(ended.code, 0) << ended.text;
-  const auto path = points_of_file().at(0).at("critical_path");
+  const std::string window = "run --platform selene -p gpudirect-v3 --depth 64 --pattern bandwidth -W 64 -b 8 -e 8 ";
+  const auto path = first_point(window + "--critical-path").at("critical_path");
   const auto is_send = [](const auto& part) { return part.at("what") == "send"; };
-  EXPECT_LE(std::ranges::count_if(path, is_send), 2) << "one: before its bytes move, and while they do\n" << ended.text;
+  EXPECT_LE(std::ranges::count_if(path, is_send), 2) << "one: before its bytes move, and while they do\n" << path;
   EXPECT_GT(sum_of(path, [](const auto& part) { return part.at("what") == "CPU"; }), 0.6 * length_of(path));
 }
 
 /// A link that carries four bytes is none that holds up.
 TEST(WhyProgram, OfASmallMessageTheLinkIsNotToBlame) {
-  const Ended ended = run("run --platform h200-nvlink -p gpudirect-v2 -b 4 -e 4 --critical-path --json " + kJson);
-  EXPECT_EQ(ended.code, 0) << ended.text;
-  const auto path = points_of_file().at(0).at("critical_path");
+  const auto path =
+      first_point("run --platform h200-nvlink -p gpudirect-v2 -b 4 -e 4 --critical-path").at("critical_path");
   EXPECT_LT(sum_of(path, [](const auto& part) { return part.contains("link"); }), 0.01 * length_of(path));
 }
 
 TEST(WhyProgram, ComputingHasItsName) {
-  const Ended ended =
-      run("run --platform keeneland-kids -p staging -b 64K -e 64K --compute 200us --critical-path --json " + kJson);
-  EXPECT_THAT(ended.text, HasSubstr("# one more round like these, its computing included:"));
-  const auto path = points_of_file().at(0).at("critical_path");
+  std::string printed;
+  const std::string job = "run --platform keeneland-kids -p staging -b 64K -e 64K --compute 200us --critical-path";
+  const auto path = first_point(job, &printed).at("critical_path");
+  EXPECT_THAT(printed, HasSubstr("# one more round like these, its computing included:"));
   EXPECT_GE(sum_of(path, [](const auto& part) { return part.at("what") == "compute"; }), 400) << "at both ends";
 }
 
 /// A wire that loses nine tenths of its bandwidth is held to what it could carry before and after.
 TEST(WhyProgram, ALinkIsHeldToTheRatesThatItHad) {
-  for (const char* when : {"1ms", "25ms", "43ms"}) {
-    const Ended ended =
-        run("run --platform keeneland-kids -p gpudirect-v1 --from 0/0 --to 1/0 --pattern bandwidth -b 1M "
-            "-e 1M -x 0 -i 1 --no-verify --links --degrade hca0=10%@" +
-            std::string(when) + " --json " + kJson);
-    EXPECT_EQ(ended.code, 0) << ended.text;
-    for (const auto& link : points_of_file().at(0).at("links")) {
+  const std::string slower = "--pattern bandwidth -x 0 -i 1 --no-verify --links --degrade hca0=10%@";
+  for (const std::string when : {"1ms", "25ms", "43ms"}) {
+    const auto point = first_point(kRun + slower + when);
+    for (const auto& link : point.at("links")) {
       EXPECT_LE(link.at("utilisation").get<double>(), 1 + 1e-6) << when << ": " << link.dump();
     }
   }
 }
 
 TEST(WhyProgram, OtherFormsHaveItInFilesOnly) {
-  const Ended ended = run(kRun + "--links --critical-path --format csv --json " + kJson);
-  EXPECT_EQ(ended.code, 0);
-  EXPECT_THAT(ended.text, Not(HasSubstr("critical path")));
-  EXPECT_FALSE(points_of_file().at(0).at("links").empty());
+  std::string printed;
+  EXPECT_FALSE(first_point(kRun + "--links --critical-path --format csv", &printed).at("links").empty());
+  EXPECT_THAT(printed, Not(HasSubstr("critical path")));
 }
 
 TEST(WhyProgram, AWorkloadHasAPathForEachPoint) {
-  const Ended ended =
-      run("workload all-gather --platform h200-nvlink -p gpudirect-v2 --ranks 2 -b 64K -e 1M --critical-path --json " +
-          kJson);
-  EXPECT_EQ(ended.code, 0) << ended.text;
-  const auto points = points_of_file();
+  const std::string job = "workload all-gather --platform h200-nvlink -p gpudirect-v2 --ranks 2 -b 64K -e 1M ";
+  const auto points = written(job + "--critical-path").at("points");
   ASSERT_EQ(points.size(), 2U);
   for (const auto& point : points) {
     EXPECT_NEAR(length_of(point.at("critical_path")), point.at("time_us").get<double>(), 1.0)
         << "from the first rank on";
   }
+}
+
+TEST(WhyProgram, ATimelineHasRanksAndLinks) {
+  const std::string file = ::testing::TempDir() + "twinlink-timeline.json";
+  said(kRun + "--timeline '" + file + "'");
+  std::vector<std::string> names;
+  const nlohmann::json timeline = bench::read_json_file(file);
+  for (const auto& event : timeline.at("traceEvents")) {
+    if (event.at("name") == "process_name") names.push_back(event.at("args").at("name"));
+  }
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre("rank 0 on 0/0", "rank 1 on 1/0", "links"));
+  std::filesystem::remove(file);
 }
 
 TEST(WhyProgram, IsOfOneJob) {
@@ -129,9 +121,7 @@ TEST(WhyProgram, IsOfOneJob) {
         "run --platform keeneland-kids -p staging --all-pairs -b 4 -e 4 --critical-path",
         "workload shift --platform selene -p gpudirect-v2 --ranks 2 --jobs 2 -b 4 -e 4 --links",
         "workload shift --platform selene -p gpudirect-v2 --ranks 2 --jobs 2 --report x.html"}) {
-    const Ended ended = run(command);
-    EXPECT_EQ(ended.code, 2) << command;
-    EXPECT_THAT(ended.text, AnyOf(HasSubstr("of one pair of ranks"), HasSubstr("of one job"))) << command;
+    EXPECT_THAT(said(command, 2), AnyOf(HasSubstr("of one pair of ranks"), HasSubstr("of one job"))) << command;
   }
 }
 
@@ -143,9 +133,9 @@ TEST(WhyProgram, NoOutputIsAPartOfThePlatform) {
   const std::string platform = (folder / "keeneland-kids.yaml").string();
   const auto size = std::filesystem::file_size(part);
   for (const char* option : {"--json", "--csv", "--timeline"}) {
-    const Ended ended = run("run --platform " + platform + " -p host -b 4 -e 4 " + option + " " + part.string());
-    EXPECT_EQ(ended.code, 2) << option;
-    EXPECT_THAT(ended.text, HasSubstr("would overwrite an input")) << option;
+    EXPECT_THAT(said("run --platform " + platform + " -p host -b 4 -e 4 " + option + " " + part.string(), 2),
+                HasSubstr("would overwrite an input"))
+        << option;
     EXPECT_EQ(std::filesystem::file_size(part), size);
   }
   std::filesystem::remove_all(folder);

@@ -1,15 +1,14 @@
 // `twinlink-sim workload` as a user runs it.
+#include <algorithm>
 #include <fstream>
-#include <map>
+#include <regex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
-#include "protocols/bench/results/files.hpp"
 #include "tests/model/cli/sim_program.hpp"
 
 namespace twinlink::model {
@@ -25,16 +24,17 @@ std::string trace_file(const std::string& name, const std::string& text) {
   return file;
 }
 
-Ended workload(const std::string& arguments) { return run("workload " + arguments + " --platform h200-nvlink"); }
+const std::string kOn = "workload --platform h200-nvlink ";
+
+void expect_refused(const std::string& arguments, const std::string& why) {
+  EXPECT_THAT(said(arguments, 2), ContainsRegex(why)) << arguments;
+}
 
 TEST(WorkloadProgram, PlaysATrace) {
-  const std::string file = ::testing::TempDir() + "twinlink-trace.json";
-  const Ended ended = workload("tests/data/two_ranks.goal -p gpudirect-v2 --json " + file);
-  EXPECT_EQ(ended.code, 0) << ended.text;
-  EXPECT_THAT(ended.text,
-              AllOf(HasSubstr("# tests/data/two_ranks.goal: simulated over gpudirect-v2, 2 ranks on 1 node"),
-                    HasSubstr("rank     ended us    waited us    tasks      sent bytes")));
-  const nlohmann::json point = bench::read_json_file(file).at("points").at(0);
+  std::string printed;
+  const nlohmann::json point = first_point(kOn + "tests/data/two_ranks.goal -p gpudirect-v2", &printed);
+  EXPECT_THAT(printed, AllOf(HasSubstr("# tests/data/two_ranks.goal: simulated over gpudirect-v2, 2 ranks on 1 node"),
+                             HasSubstr("rank     ended us    waited us    tasks      sent bytes")));
   EXPECT_EQ(point.at("bytes"), 1048576 + 65537);
   EXPECT_TRUE(point.at("verified"));
   EXPECT_EQ(point.at("ranks").size(), 2U);
@@ -45,15 +45,10 @@ TEST(WorkloadProgram, PlaysATrace) {
 TEST(WorkloadProgram, PlaysProfilesOfPyTorch) {
   const std::string job = ::testing::TempDir() + "twinlink-profile.goal";
   const std::string convert = "convert tests/data/kineto/rank0.json tests/data/kineto/rank1.json --out " + job;
-  const Ended made = run(convert);
-  EXPECT_EQ(made.code, 0) << made.text;
-  EXPECT_THAT(made.text,
+  EXPECT_THAT(said(convert),
               HasSubstr("2 ranks, 6 collectives and messages, 6 kernels and copies beside them; calcs of the "
                         "longest chain 210 us"));
-  const std::string file = ::testing::TempDir() + "twinlink-profile.json";
-  const Ended played = workload(job + " -p gpudirect-v2 --json " + file);
-  EXPECT_EQ(played.code, 0) << played.text;
-  const nlohmann::json point = bench::read_json_file(file).at("points").at(0);
+  const nlohmann::json point = first_point(kOn + job + " -p gpudirect-v2");
   EXPECT_TRUE(point.at("verified"));
   // All of the sum of 1 MiB, half of the 256 KiB that are reduced and scattered, and 2000 B from the first.
   EXPECT_EQ(point.at("ranks").at(0).at("sent_bytes"), 1048576 + 131072 + 2000);
@@ -66,9 +61,7 @@ TEST(WorkloadProgram, PlaysProfilesOfPyTorch) {
            {" --algorithm all-reduce=hierarchical", "does not say how ranks lie"},
            {" --algorithm all-reduce=no", "there is no algorithm of all-reduce 'no'"},
            {"x", "ends in .goal"}}) {
-    const Ended refused = run(convert + arguments);
-    EXPECT_EQ(refused.code, 2) << arguments;
-    EXPECT_THAT(refused.text, HasSubstr(why));
+    expect_refused(convert + arguments, why);
   }
 }
 
@@ -86,22 +79,16 @@ TEST(WorkloadProgram, WithoutAProtocolTheShortestWaysAreTaken) {
       {"--platform selene --ranks 16 --between-nodes staging", "gpudirect-v2 within nodes and staging between them",
        "-p gpudirect-v2"},
       {"--platform keeneland-kids --ranks 3", "gpudirect-v1", "-p gpudirect-v1"}};  // 0/0 is no peer of 0/2
-  for (const auto& [where, said, named] : choices) {
-    const Ended free = run("workload all-reduce -b 64K -e 64K " + where);
-    EXPECT_EQ(free.code, 0);
-    const std::string note = "twinlink-sim: note: " + said + ", as 'explain' chooses; -p names another protocol\n";
-    EXPECT_EQ(free.text, note + run("workload all-reduce -b 64K -e 64K " + where + " " + named).text);
+  for (const auto& [where, ways, named] : choices) {
+    const std::string free = said("workload all-reduce -b 64K -e 64K " + where);
+    const std::string note = "twinlink-sim: note: " + ways + ", as 'explain' chooses; -p names another protocol\n";
+    EXPECT_EQ(free, note + run("workload all-reduce -b 64K -e 64K " + where + " " + named).text);
   }
 }
 
-/// Nothing is wrong with a job whose second rank waits long for the first.
 /// The one point of a job on GB200s, whose nodes 0 to 17 are one domain and 18 to 35 the other.
 nlohmann::json point_of(const std::string& arguments, const std::string& size = "64K") {
-  const std::string file = ::testing::TempDir() + "twinlink-domains.json";
-  const Ended ended =
-      run("workload " + arguments + " --platform gb200-nvl72 -b " + size + " -e " + size + " --json " + file);
-  EXPECT_EQ(ended.code, 0) << ended.text;
-  return bench::read_json_file(file).at("points").at(0);
+  return first_point("workload " + arguments + " --platform gb200-nvl72 -b " + size + " -e " + size);
 }
 
 TEST(Domains, PairsOfOneTakeTheWayOfANodeAndOthersThatBetweenDomains) {
@@ -137,73 +124,60 @@ TEST(Domains, ProtocolsAreChosenByThem) {
 }
 
 TEST(WorkloadProgram, PlaysAJobThatTakesLongerThanAnybodyWouldWait) {
-  const std::string file = ::testing::TempDir() + "twinlink-long.json";
   const std::string trace =
       trace_file("long.goal",
                  "num_ranks 2\nrank 0 {\na: calc 40000000000\nb: send 8b to 1 tag 7030012001\nb requires a\n}\n"
                  "rank 1 {\nrecv 8b from -1 tag -1\n}\n");
-  const Ended ended = workload(trace + " -p host --json " + file);
-  EXPECT_EQ(ended.code, 0) << ended.text;
-  EXPECT_THAT(ended.text, HasSubstr("# 1 receives take any message"));
-  const auto time_us = bench::read_json_file(file).at("points").at(0).at("time_us").get<double>();
-  EXPECT_NEAR(time_us, 40e6, 100);
+  std::string printed;
+  EXPECT_NEAR(first_point(kOn + trace + " -p host", &printed).at("time_us"), 40e6, 100);
+  EXPECT_THAT(printed, HasSubstr("# 1 receives take any message"));
+}
+
+/// The simulated library takes the adapter of a message's number.
+TEST(WorkloadProgram, OfATraceTheNumbersOfNicsCount) {
+  const std::string trace = trace_file(
+      "adapters.goal", "num_ranks 2\nrank 0 {\nsend 8b to 1 tag 1 nic 1\n}\nrank 1 {\nrecv 8b from 0 tag 1 nic 1\n}\n");
+  EXPECT_THAT(said("workload " + trace + " --platform selene -p host --place spread"),
+              ::testing::Not(HasSubstr("nics")));
 }
 
 TEST(WorkloadProgram, RefusesWhatATraceSaysItself) {
-  const std::string trace = "tests/data/two_ranks.goal -p host ";
-  const auto refused = [](const Ended& ended, const std::string& why) {
-    EXPECT_EQ(ended.code, 2) << ended.text;
-    EXPECT_THAT(ended.text, HasSubstr(why));
-  };
-  refused(workload(trace + "--algorithm ring"), "--algorithm: a trace says itself who sends what");
-  refused(workload(trace + "-b 4"), "-b, -e, -f: a trace has its own sizes");
-  refused(workload(trace + "--ranks 3"), "two_ranks.goal:2: error: --ranks 3 is another number");
-  refused(workload("nowhere.goal -p host"), "nowhere.goal: error: cannot be read");
+  const std::string trace = kOn + "tests/data/two_ranks.goal -p host ";
+  expect_refused(trace + "--algorithm ring", "--algorithm: a trace says itself who sends what");
+  expect_refused(trace + "-b 4", "-b, -e, -f: a trace has its own sizes");
+  expect_refused(trace + "--ranks 3", "two_ranks.goal:2: error: --ranks 3 is another number");
+  expect_refused(kOn + "nowhere.goal -p host", "nowhere.goal: error: cannot be read");
 }
 
 TEST(WorkloadProgram, RefusesATraceThatDoesNotFitBeforeAnythingRuns) {
   const std::string many = trace_file("many.goal", "// many\nnum_ranks 600\n");
-  const Ended crowd = workload(many + " -p host");
-  EXPECT_EQ(crowd.code, 2);
-  EXPECT_THAT(crowd.text, ContainsRegex("many.goal:2: error: --place packed has places for [0-9]+"));
+  expect_refused(kOn + many + " -p host", "many.goal:2: error: --place packed has places for [0-9]+");
   const std::string large = trace_file(
       "large.goal", "num_ranks 2\nrank 0 {\nsend 900000000000b to 1\n}\nrank 1 {\nrecv 900000000000b from 0\n}\n");
-  const Ended room = workload(large + " -p gpudirect-v2");
-  EXPECT_EQ(room.code, 2);
-  EXPECT_THAT(room.text, ContainsRegex("large.goal:[36]: error: with this message: rank [01] needs"));
-  const Ended lost = workload(trace_file("lost.goal", "num_ranks 2\nrank 0 {\nsend 9b to 1\n}\n") + " -p host");
-  EXPECT_EQ(lost.code, 2);
-  EXPECT_THAT(lost.text, HasSubstr("lost.goal:3: error: nobody receives it"));
+  expect_refused(kOn + large + " -p gpudirect-v2", "large.goal:[36]: error: with this message: rank [01] needs");
+  const std::string lost = trace_file("lost.goal", "num_ranks 2\nrank 0 {\nsend 9b to 1\n}\n");
+  expect_refused(kOn + lost + " -p host", "lost.goal:3: error: nobody receives it");
 }
 
 TEST(WorkloadProgram, ExpertsAreSharedOutAndSkewed) {
   const auto time = [](const std::string& arguments) {
-    const std::string file = ::testing::TempDir() + "twinlink-experts.json";
-    const Ended ended = workload("dispatch --ranks 2 -p gpudirect-v2 -b 1G -e 1G --json " + file + " " + arguments);
-    EXPECT_EQ(ended.code, 0) << ended.text;
-    return bench::read_json_file(file).at("points").at(0).at("time_us").get<double>();
+    const auto point = first_point(kOn + "dispatch --ranks 2 -p gpudirect-v2 -b 1G -e 1G " + arguments);
+    return point.at("time_us").get<double>();
   };
   // All tokens of both ranks go to the experts of one: what the other one sends is its whole buffer and not half.
   const std::string top = "--experts 2 --top 1 ";
   EXPECT_NEAR(time(top + "--skew 10") / time(top), 2, 0.02);
   EXPECT_EQ(time("--experts 2 --top 2 --skew 10"), time(top)) << "every token goes to both";
-  for (const auto& [arguments, why] : std::map<std::string, std::string>{
-           {"dispatch --experts 1 -p gpudirect-v2", "dispatch: 1 experts are fewer than the 2 ranks"},
-           {"dispatch --skew -1 -p gpudirect-v2", "'-1' is no number from 0 to 10"},
-           {"all-reduce --top 4 -p gpudirect-v2", "only of dispatch and combine"}}) {
-    const Ended refused = workload(arguments);
-    EXPECT_EQ(refused.code, 2) << arguments;
-    EXPECT_THAT(refused.text, HasSubstr(why));
-  }
+  expect_refused(kOn + "dispatch --experts 1 -p gpudirect-v2", "dispatch: 1 experts are fewer than the 2 ranks");
+  expect_refused(kOn + "dispatch --skew -1 -p gpudirect-v2", "'-1' is no number from 0 to 10");
+  expect_refused(kOn + "all-reduce --top 4 -p gpudirect-v2", "only of dispatch and combine");
 }
 
 TEST(WorkloadProgram, TakesATrainingStepApart) {
-  const std::string file = ::testing::TempDir() + "twinlink-training.json";
-  const Ended ended =
-      workload("training-step -p gpudirect-v2 --layers 4 --layer-time 2ms -b 100M -e 100M --json " + file);
-  EXPECT_EQ(ended.code, 0) << ended.text;
-  EXPECT_THAT(ended.text, HasSubstr("kernels alone 24"));
-  const nlohmann::json point = bench::read_json_file(file).at("points").at(0);
+  std::string printed;
+  const nlohmann::json point =
+      first_point(kOn + "training-step -p gpudirect-v2 --layers 4 --layer-time 2ms -b 100M -e 100M", &printed);
+  EXPECT_THAT(printed, HasSubstr("kernels alone 24"));
   EXPECT_EQ(point.at("buckets"), 4);
   const auto us = [&](const char* name) { return point.at(name).get<double>(); };
   EXPECT_NEAR(us("exposed_us") + us("compute_us"), us("time_us"), 1e-6);
@@ -211,42 +185,34 @@ TEST(WorkloadProgram, TakesATrainingStepApart) {
   EXPECT_GT(us("hidden_us"), 0);
   // Nothing is shared between kernels and messages: the rule for the whole holds, with messages that are predicted.
   EXPECT_NEAR(us("predicted_us"), us("time_us"), us("time_us") * 1e-2);
-  const Ended other = workload("all-reduce -p gpudirect-v2 --layers 4");
-  EXPECT_EQ(other.code, 2);
-  EXPECT_THAT(other.text, HasSubstr("only of training-step"));
+  expect_refused(kOn + "all-reduce -p gpudirect-v2 --layers 4", "only of training-step");
 }
 
 /// Tokens of a pipeline are shorter than all that the step sends, and `nccl` opens other FIFOs for them.
 TEST(WorkloadProgram, WhatAPartOfAStepOpensIsNoTimeOfIt) {
-  const std::string file = ::testing::TempDir() + "twinlink-bubble.json";
-  const Ended ended = run(
+  const std::string step =
       "workload training-step --platform hgx-h100 -p nccl --ranks 2 --pipeline-parallel 2 --layers 2 --layer-time 1ms "
-      "--micro-batches 1 --activations 1M -b 1M -e 1M --json " +
-      file);
-  EXPECT_EQ(ended.code, 0) << ended.text;
+      "--micro-batches 1 --activations 1M -b 1M -e 1M";
   // The other stage's layer forward and backward, and a hop each way.
-  EXPECT_NEAR(bench::read_json_file(file).at("points").at(0).at("bubble_us"), 3000, 100);
+  EXPECT_NEAR(first_point(step).at("bubble_us"), 3000, 100);
 }
 
 TEST(WorkloadProgram, AStepThatFailsBesideOthersSaysWhy) {
-  const Ended ended =
-      run("workload training-step --platform hgx-h100 -p gpudirect-v2 --ranks 8 --tensor-parallel 2 --layers 2 "
-          "--activations 64M -b 16M -e 16M --timeout 10us");
-  EXPECT_EQ(ended.code, 1) << ended.text;
-  EXPECT_THAT(ended.text, HasSubstr("timed out: step "));
+  EXPECT_THAT(
+      said("workload training-step --platform hgx-h100 -p gpudirect-v2 --ranks 8 --tensor-parallel 2 --layers 2 "
+           "--activations 64M -b 16M -e 16M --timeout 10us",
+           1),
+      HasSubstr("timed out: step "));
 }
 
 TEST(WorkloadProgram, TakesAStepOfFourDimensionsApart) {
-  const std::string file = ::testing::TempDir() + "twinlink-4d.json";
   const std::string step =
       "workload training-step --platform hgx-h100 -p gpudirect-v2 --between-nodes gpudirect-v3 --ranks 16 --layers 4 "
       "--layer-time 2ms -b 1G -e 1G ";
-  const Ended ended = run(step +
-                          "--tensor-parallel 2 --pipeline-parallel 2 --expert-parallel 2 --experts 8 --top 2 "
-                          "--skew 0.5 --json " +
-                          file);
-  EXPECT_EQ(ended.code, 0) << ended.text;
-  const nlohmann::json point = bench::read_json_file(file).at("points").at(0);
+  const std::string four =
+      "--tensor-parallel 2 --pipeline-parallel 2 --expert-parallel 2 --experts 8 --top 2 --skew 0.5";
+  std::string printed;
+  const nlohmann::json point = first_point(step + four, &printed);
   EXPECT_TRUE(point.at("verified"));
   // Two layers of a stage, eight micro-batches, three times the layer; the other stage's are waited for once.
   EXPECT_NEAR(point.at("compute_us"), 2 * 8 * 3 * 2000, 20);
@@ -259,7 +225,7 @@ TEST(WorkloadProgram, TakesAStepOfFourDimensionsApart) {
     EXPECT_GT(each.at("exposed_us"), 0);
   }
   EXPECT_THAT(names, ::testing::ElementsAre("tensor", "expert", "pipeline", "data"));
-  EXPECT_THAT(ended.text, AllOf(HasSubstr("bubble of the pipeline"), HasSubstr("data         2 ranks, 6 buckets")));
+  EXPECT_THAT(printed, AllOf(HasSubstr("bubble of the pipeline"), HasSubstr("data         2 ranks, 6 buckets")));
   for (const auto& [arguments, why] : std::vector<std::pair<std::string, std::string>>{
            {"--tensor-parallel 3", "do not divide 16 ranks"},
            {"--tensor-parallel 4 --data-parallel 8", "take 32 ranks, and there are 16"},
@@ -269,36 +235,30 @@ TEST(WorkloadProgram, TakesAStepOfFourDimensionsApart) {
            {"--experts 12", "--expert-parallel"},
            {"--activations 1M", "none are sent"},
            {"--gradients sharded --algorithm tree", "not by tree"}}) {
-    const Ended refused = run(step + arguments);
-    EXPECT_EQ(refused.code, 2) << arguments;
-    EXPECT_THAT(refused.text, HasSubstr(why));
+    expect_refused(step + arguments, why);
   }
 }
 
 TEST(WorkloadProgram, RunsSeveralJobsAtOnce) {
-  const std::string file = ::testing::TempDir() + "twinlink-jobs.json";
   const std::string jobs =
       "workload all-reduce --platform selene -p gpudirect-v2 --between-nodes gpudirect-v3 -b 16M -e 16M ";
-  const Ended ended =
-      run(jobs + "--jobs 2 --ranks 4 --place spread --background shift --algorithm ring --json " + file);
-  EXPECT_EQ(ended.code, 0) << ended.text;
-  EXPECT_THAT(ended.text, AllOf(HasSubstr("2 jobs of 4 ranks on 2 nodes"), HasSubstr("# job 1: 0/0 to 1/1"),
-                                HasSubstr("# background: shift of 4 ranks")));
-  const nlohmann::json written = bench::read_json_file(file);
-  EXPECT_EQ(written.at("kind"), "twinlink-jobs");
-  EXPECT_EQ(written.at("places").size(), 12U);
-  for (const nlohmann::json& job : written.at("points").at(0).at("jobs")) {
+  std::string printed;
+  const nlohmann::json told =
+      written(jobs + "--jobs 2 --ranks 4 --place spread --background shift --algorithm ring", &printed);
+  EXPECT_THAT(printed, AllOf(HasSubstr("2 jobs of 4 ranks on 2 nodes"), HasSubstr("# job 1: 0/0 to 1/1"),
+                             HasSubstr("# background: shift of 4 ranks")));
+  EXPECT_EQ(told.at("kind"), "twinlink-jobs");
+  EXPECT_EQ(told.at("places").size(), 12U);
+  for (const nlohmann::json& job : told.at("points").at(0).at("jobs")) {
     EXPECT_GE(job.at("together_us"), job.at("alone_us"));
   }
-  const auto refused = [&](const std::string& how, const std::string& why) {
-    const Ended other = run(jobs + how);
-    EXPECT_EQ(other.code, 2) << other.text;
-    EXPECT_THAT(other.text, HasSubstr(why));
-  };
-  refused("--jobs 2 --algorithm all", "of several jobs each has one algorithm");
-  refused("--jobs 4000 --ranks 8", "--place packed has places for");
-  refused("--jobs 1 --ranks 4479 --background shift", "fewer than two places are left");
-  refused("--jobs 2 --ranks 4 --background shfit", "there is no workload 'shfit'");
+  expect_refused(jobs + "--jobs 2 --algorithm all", "of several jobs each has one algorithm");
+  expect_refused(jobs + "--jobs 4000 --ranks 8", "--place packed has places for");
+  expect_refused(jobs + "--jobs 1 --ranks 4479 --background shift", "fewer than two places are left");
+  expect_refused(jobs + "--jobs 2 --ranks 4 --background shfit", "there is no workload 'shfit'");
+  const std::string four = trace_file("twinlink-four.txt", "0/0\n0/1\n1/0\n1/1\n");
+  EXPECT_THAT(said("workload shift --platform selene -p host -b 4 -e 4 --ranks 2 --background shift --place " + four),
+              HasSubstr("# background: shift of 2 ranks"));
 }
 
 /// What comes before the first timed iteration takes as long as it takes: with a fault before that iteration ends, and
@@ -317,46 +277,56 @@ TEST(WorkloadProgram, FaultsCountFromTheFirstTimedIteration) {
   const double later = time("--degrade hca0=50%@1ms");
   // 1 ms at the full rate is 2 ms at half of it, but for the message's latency of 6.5 us, in which nothing flows.
   EXPECT_NEAR(later, half - 1000 + 6.5, 1);
-  const Ended lost =
-      run("workload shift --platform dgx-a100 -p gpudirect-v3 --place spread --ranks 2 -b 64M -e 64M "
-          "--fail hca0@1ms");
-  EXPECT_EQ(lost.code, 1);
-  EXPECT_THAT(lost.text, HasSubstr("note: --fail hca0@1ms had come"));
+  EXPECT_THAT(said("workload shift --platform dgx-a100 -p gpudirect-v3 --place spread --ranks 2 -b 64M -e 64M "
+                   "--fail hca0@1ms",
+                   1),
+              HasSubstr("note: --fail hca0@1ms had come"));
 }
 
 TEST(WorkloadProgram, RefusesBuffersBeyondAGpusMemory) {
-  const Ended ended = workload("all-reduce -p gpudirect-v2 -b 256G -e 256G");
-  EXPECT_EQ(ended.code, 2) << ended.text;
-  EXPECT_THAT(ended.text, ContainsRegex("all-reduce: rank [0-9]+ needs .* of its GPU's memory, and has"));
+  expect_refused(kOn + "all-reduce -p gpudirect-v2 -b 256G -e 256G",
+                 "all-reduce: rank [0-9]+ needs .* of its GPU's memory, and has");
+}
+
+/// Some of all messages, and then more of them.
+TEST(WorkloadProgram, ShowsOnATerminalHowFarALongRowIs) {
+  const Ended ended = run_shell(
+      "script -qec \"$0 workload all-to-all --platform selene --ranks 96 --algorithm pairwise --no-verify -b 1M -e "
+      "1M\" "
+      "/dev/null");
+  EXPECT_EQ(ended.code, 0) << ended.text;
+  const std::regex shown("([0-9]+) of ([0-9]+) messages of the row");
+  std::vector<double> parts;
+  for (std::sregex_iterator each(ended.text.begin(), ended.text.end(), shown), end; each != end; ++each) {
+    parts.push_back(std::stod((*each)[1]) / std::stod((*each)[2]));
+  }
+  ASSERT_GE(parts.size(), 2U) << ended.text;
+  EXPECT_LT(parts.front(), 1);
+  EXPECT_TRUE(std::ranges::is_sorted(parts));
+  EXPECT_LE(parts.back(), 1);
 }
 
 /// One of two jobs alone takes what a single one does, though thread blocks go by the GPU's model.
 TEST(SeveralJobs, OfThreadBlocksTakeAloneWhatASingleOneDoes) {
-  const std::string file = ::testing::TempDir() + "twinlink-blocks.json";
-  const std::string job = "workload all-reduce --platform hgx-h100 -p nccl --ranks 4 -b 16M -e 16M --json " + file;
-  ASSERT_EQ(run(job).code, 0);
-  const double single = bench::read_json_file(file).at("points").at(0).at("time_us").get<double>();
-  ASSERT_EQ(run(job + " --jobs 2").code, 0);
-  const nlohmann::json together = bench::read_json_file(file);
-  for (const nlohmann::json& each : together.at("points").at(0).at("jobs")) {
+  const std::string job = "workload all-reduce --platform hgx-h100 -p nccl --ranks 4 -b 16M -e 16M";
+  const double single = first_point(job).at("time_us").get<double>();
+  const nlohmann::json together = first_point(job + " --jobs 2");
+  for (const nlohmann::json& each : together.at("jobs")) {
     EXPECT_NEAR(each.at("alone_us").get<double>(), single, 1);  // ranks of one of several jobs begin a message apart
   }
 }
 
 /// Protocols that do collectives by themselves do them alone.
 TEST(TwoProtocols, DoCollectivesByMessages) {
-  const Ended ended =
-      run("workload all-reduce --platform hgx-h100 -p nccl --between-nodes gpudirect-v3 --ranks 16 -b 1M -e 1M");
-  EXPECT_EQ(ended.code, 0) << ended.text;
+  said("workload all-reduce --platform hgx-h100 -p nccl --between-nodes gpudirect-v3 --ranks 16 -b 1M -e 1M");
 }
 
 /// Of five ranks and 8 B none has a byte for another: no time, and no rate.
 TEST(AJobWithoutAMessage, HasNoRateAndAFileThatIsRead) {
-  const std::string file = ::testing::TempDir() + "twinlink-nothing.json";
-  const Ended ended = run("workload gather --platform hgx-h100 -p nccl --ranks 5 -b 8 -e 8 --json " + file);
-  EXPECT_EQ(ended.code, 0);
-  EXPECT_THAT(ended.text, Not(HasSubstr("inf")));
-  EXPECT_EQ(bench::read_json_file(file).at("points").at(0).at("algorithm_MBps"), 0);
+  std::string printed;
+  const std::string job = "workload gather --platform hgx-h100 -p nccl --ranks 5 -b 8 -e 8";
+  EXPECT_EQ(first_point(job, &printed).at("algorithm_MBps"), 0);
+  EXPECT_THAT(printed, Not(HasSubstr("inf")));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "model/engine/memory/content.hpp"
+#include "model/engine/memory/sim_memory.hpp"
 
 #include <gtest/gtest.h>
 
@@ -64,6 +65,50 @@ TEST(Content, TornMatchesNothing) {
   content.fill(0_B, 16_B, kA);
   content.tear();
   EXPECT_FALSE(verdict(content, 0_B, 16_B, kA).intact());
+}
+
+TEST(Content, AddsUpElementsThatBelongTogether) {
+  const auto of = [](Payload pattern) {
+    Content content(64_B);
+    content.fill(0_B, 64_B, pattern);
+    return content;
+  };
+  const auto numbers = [&](std::uint64_t value) { return of(summable(value)); };
+  const auto sum = [](Content a, const Content& b) {
+    a.add(b);
+    return a;
+  };
+  EXPECT_EQ(sum(numbers(1), numbers(2)), numbers(3));
+  EXPECT_EQ(sum(numbers(1).slice(8_B, 40_B), numbers(2).slice(8_B, 40_B)), numbers(3).slice(8_B, 40_B));
+  const Content nothing(40_B);
+  EXPECT_EQ(sum(numbers(1).slice(4_B, 40_B), numbers(2).slice(4_B, 40_B)), nothing) << "no whole elements";
+  EXPECT_EQ(sum(numbers(1).slice(8_B, 40_B), numbers(2).slice(16_B, 40_B)), nothing) << "others of their patterns";
+  EXPECT_EQ(sum(of(kA), numbers(2)), Content(64_B)) << "no number";
+  EXPECT_EQ(sum(numbers(2), of(kA)), Content(64_B));
+  EXPECT_EQ(sum(Content(64_B), numbers(2)), Content(64_B));
+  // Each of several pieces on its own, whoever has it in pieces.
+  Content pieces = numbers(1);
+  pieces.write(16_B, numbers(2).slice(16_B, 8_B));
+  Content sums = numbers(5);
+  sums.write(16_B, numbers(6).slice(16_B, 8_B));
+  EXPECT_EQ(sum(pieces, numbers(4)), sums);
+  EXPECT_EQ(sum(numbers(4), pieces), sums);
+}
+
+TEST(SimMemory, TakesTheFirstGapThatIsLargeEnough) {
+  JobMemory job;
+  SimMemory memory(RankId{0}, job);
+  const auto allocate = [&](Bytes size) { return memory.allocate(Memory::shared_pinned, size, {}); };
+  const auto block_of = [&](Buffer buffer) { return memory.export_memory(buffer).address / (2_MiB).count(); };
+  EXPECT_EQ(block_of(allocate(0_B)), 1U);
+  const Buffer gap = allocate(4_MiB);
+  EXPECT_EQ(block_of(gap), 2U);
+  EXPECT_EQ(block_of(allocate(2_MiB + 1_B)), 4U);
+  memory.release(gap);
+  EXPECT_EQ(block_of(allocate(4_MiB + 1_B)), 6U);
+  EXPECT_EQ(block_of(allocate(2_MiB)), 2U);
+  EXPECT_EQ(block_of(allocate(2_MiB)), 3U) << "just as large";
+  EXPECT_EQ(block_of(allocate(1_B)), 9U);
 }
 
 /// Against one tag for each byte, which needs no segments.

@@ -20,20 +20,15 @@ using namespace testing;  // NOLINT: the sample platform's numbers
 constexpr Seconds kCopyGap = 2.0_us;
 constexpr Seconds kCompletion = 1.5_us;
 
-template <class T>
-Sourced<T> sourced(T value) {
-  return {value, {Quality::assumed, "a round number"}};
-}
-
 Platform with_gap() {
   Platform platform = sample_platform();
-  platform.copies[CopyKind::pinned_to_device].gap = sourced(Piecewise(kCopyGap));
+  platform.copies[CopyKind::pinned_to_device].gap = made_up(Piecewise(kCopyGap));
   return platform;
 }
 
 Platform with_completion() {
   Platform platform = sample_platform();
-  platform.runtime.completion = sourced(kCompletion);
+  platform.runtime.completion = made_up(kCompletion);
   return platform;
 }
 
@@ -167,7 +162,7 @@ TEST(Completion, IsPaidForEachCopyByWhoeverWaits) {
 /// The CPU has made it itself, and looks at nothing to know that it has ended.
 TEST(Completion, OfOthersIsNotPaidByWhoeverWaitsForACopyBetweenHostBuffers) {
   Platform platform = with_completion();
-  platform.runtime.failed_poll = sourced(0.2_us);
+  platform.runtime.failed_poll = made_up(0.2_us);
   alone(platform, [](Rank& rank, Buffer device, Buffer pinned) {
     const Op copy = rank.copy({device, {}, 1_KiB}, {pinned, {}, 1_KiB}, Stream{}, Engine::dma);
     const Buffer memory = rank.allocate(Memory::pageable, 128_MiB);

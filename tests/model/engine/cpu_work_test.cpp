@@ -1,14 +1,13 @@
 // What a CPU does: how long software takes on it, and copies that it makes by its own loads and stores. Closed forms.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <string>
 
 #include "platforms/topology/topology.hpp"
 #include "protocols/core/tags.hpp"
 #include "protocols/registry.hpp"
+#include "tests/model/engine/one_message.hpp"
 #include "tests/model/engine/push_pair.hpp"
-#include "tests/model/engine/timed_message.hpp"
 #include "tests/platforms/sample_platform.hpp"
 
 namespace twinlink::model {
@@ -24,8 +23,8 @@ constexpr Seconds kBusLatency = 0.25_us;
 /// All CPUs are half as fast as the one on which software was measured.
 Platform slow_cpus() {
   Platform platform = sample_platform();
-  for (HostMemory& memory : platform.node.memories) memory.speed = with_source(Ratio{0.5});
-  platform.runtime.completion = with_source(kLearnt);
+  for (HostMemory& memory : platform.node.memories) memory.speed = made_up(Ratio{0.5});
+  platform.runtime.completion = made_up(kLearnt);
   return platform;
 }
 
@@ -63,14 +62,14 @@ TEST(CpuSpeed, IsThatOfTheRanksOwnCpu) {
 Platform mapped_memory() {
   Platform platform = sample_platform();
   for (Link& link : platform.node.links) {
-    if (link.name.starts_with("bus")) link.latency = with_source(kBusLatency);
+    if (link.name.starts_with("bus")) link.latency = made_up(kBusLatency);
   }
   const auto cost = [](Rate rate) {
-    return Cost{.overhead = with_source(kHost), .latency = with_source(Piecewise(kLatency)), .rate = with_source(rate)};
+    return Cost{.overhead = made_up(kHost), .latency = made_up(Piecewise(kLatency)), .rate = made_up(rate)};
   };
   platform.copies[CopyKind::cpu_to_device] = cost(kCpuStores);
   platform.copies[CopyKind::cpu_from_device] = cost(kCpuLoads);
-  platform.runtime.completion = with_source(kLearnt);
+  platform.runtime.completion = made_up(kLearnt);
   return platform;
 }
 
@@ -100,22 +99,13 @@ TEST(CpuCopy, MovesTheBytes) {
   });
 }
 
-std::string refused_copy(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "accepted";
-}
-
 TEST(CpuCopy, ReachesItsOwnGpuAndHostMemoryAlone) {
   push(mapped_memory(), kPeers, 0, [](Rank& rank, Buffer own, Buffer theirs) {
     const Buffer pinned = rank.allocate(Memory::pinned, 1_MiB);
     const std::string only = "a CPU copies by itself between its own GPU's memory and host memory, and puts nothing";
-    EXPECT_EQ(refused_copy([&] { rank.copy(View(theirs), View(own), Stream{0}, Engine::cpu); }), only);
-    EXPECT_EQ(refused_copy([&] { rank.copy(View(pinned), View(pinned), Stream{0}, Engine::cpu); }), only);
-    EXPECT_EQ(refused_copy([&] { rank.put(View(theirs), View(own), Stream{0}, Engine::cpu, {}); }), only);
+    EXPECT_EQ(refusal([&] { rank.copy(View(theirs), View(own), Stream{0}, Engine::cpu); }), only);
+    EXPECT_EQ(refusal([&] { rank.copy(View(pinned), View(pinned), Stream{0}, Engine::cpu); }), only);
+    EXPECT_EQ(refusal([&] { rank.put(View(theirs), View(own), Stream{0}, Engine::cpu, {}); }), only);
   });
 }
 
@@ -134,11 +124,19 @@ TEST(CpuCopy, StagesAWholeMessage) {
   expect_near(timed_message(mapped_memory(), kPeers, "gpudirect-v1", 1_KiB, settings).warm, kStaged);
 }
 
+TEST(Adding, IsOfTheGpusOwnMemoryAlone) {
+  push(sample_platform(), kPeers, 0, [](MeasuredRank& rank, Buffer own, Buffer theirs) {
+    const std::string only = "a GPU adds up its own memory only";
+    EXPECT_EQ(refusal([&] { rank.start_add(View(theirs), View(own), Stream{0}); }), only);
+    EXPECT_EQ(refusal([&] { rank.start_add(View(own), View(theirs), Stream{0}); }), only);
+  });
+}
+
 constexpr Seconds kAsked = 2.0_us;
 
 TEST(DevicePointer, IsLookedUpByTheRanksOwnCpu) {
   Platform platform = slow_cpus();
-  platform.intra_node.device_pointer = with_source(kAsked);
+  platform.intra_node.device_pointer = made_up(kAsked);
   push(platform, kPeers, 0, [](Rank& rank, Buffer, Buffer) {
     const Seconds start = rank.now();
     rank.look_up_pointer(RankId{1});
@@ -149,7 +147,7 @@ TEST(DevicePointer, IsLookedUpByTheRanksOwnCpu) {
 /// The receiver has looked before the message comes.
 TEST(DevicePointer, IsLookedUpForEachMessageOfALibrary) {
   Platform platform = mapped_memory();
-  platform.intra_node.device_pointer = with_source(kAsked);
+  platform.intra_node.device_pointer = made_up(kAsked);
   Settings settings = find_protocol("cuda-aware").defaults();
   settings.options.insert_or_assign("cpu_to", "8K");
   settings.options.insert_or_assign("ipc_from", "8K");

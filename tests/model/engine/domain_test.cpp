@@ -10,7 +10,6 @@
 #include "platforms/topology/topology.hpp"
 #include "protocols/core/tags.hpp"
 #include "tests/model/engine/one_message.hpp"
-#include "tests/model/engine/timed_message.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -72,19 +71,11 @@ constexpr Seconds kBetweenPeers = kHost + kOverhead + kSize / kPeer + kControl;
 
 TEST(Domain, PeersOfTwoNodesAreAsFastAsThoseOfOne) {
   expect_near(warm(with_domains(), {0, 0, {}}, {1, 0, {}}, "gpudirect-v2"), kBetweenPeers);
-}
-
-TEST(Domain, ThoseOfOneTakeThatLong) {
   expect_near(warm(sample_platform(), {0, 1, {}}, {0, 2, {}}, "gpudirect-v2"), kBetweenPeers);
-}
-
-/// The mark of its signals lies in device memory, for host memory of another node is not mapped.
-TEST(Domain, AKernelPushesIntoAnotherNode) {
+  // The mark of its signals lies in device memory, for host memory of another node is not mapped.
   expect_near(warm(with_domains(), {0, 0, {}}, {1, 0, {}}, "gpudirect-v2", {.options = {{"engine", "kernel-push"}}}),
               kHost + kOverhead + kSize / kKernelPush + kSignal);
-}
-
-TEST(Domain, HostMessagesBetweenItsNodesGoThroughTheAdapters) {
+  // Messages of the host go through the adapters.
   expect_near(warm(with_domains(), {0, 0, {}}, {1, 0, {}}, "host"), kOverhead + kSize / kWire);
 }
 
@@ -114,11 +105,9 @@ TEST(Kinds, AreNumberedOneAfterTheOther) {
   EXPECT_TRUE(topology.path({5, 1, {}}, {5, 2, {}}).peer_access);
 }
 
+/// Between two kinds the slower end counts.
 TEST(Kinds, AnAdapterHasItsOwnLink) {
   expect_near(warm(with_two_kinds(), {4, 0, {}}, {5, 0, {}}, "host"), kOverhead + kSize / Rate{5e9});
-}
-
-TEST(Kinds, BetweenTwoOfThemTheSlowerEndCounts) {
   expect_near(warm(with_two_kinds(), {0, 0, {}}, {4, 0, {}}, "host"), kOverhead + kSize / kWire);
 }
 
@@ -142,11 +131,8 @@ Platform with_slow_node() {
   return platform;
 }
 
-TEST(SlowNode, ItsPairsAreSlow) {
+TEST(SlowNode, ItsPairsAreSlowAndThoseOfOthersAreNot) {
   expect_near(warm(with_slow_node(), {1, 0, {}}, {2, 0, {}}, "host"), kOverhead + kSize / kSlow);
-}
-
-TEST(SlowNode, ThePairsOfOthersAreNot) {
   expect_near(warm(with_slow_node(), {2, 0, {}}, {3, 0, {}}, "host"), kOverhead + kSize / kWire);
 }
 

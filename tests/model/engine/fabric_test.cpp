@@ -235,5 +235,25 @@ TEST(Dragonfly, AdaptiveRoutingGoesRoundAFullLink) {
   EXPECT_LE(times, 8 * 1.4);
 }
 
+/// Three messages at once from one group to another, each from a node of its own: the second goes round the first, and
+/// the third, to which both ways are alike, takes the minimal one.
+TEST(Dragonfly, OfWaysThatAreAlikeTheMinimalOneIsTaken) {
+  Platform platform = sample_platform();
+  platform.node.count = 9;
+  platform.fabric = fabric(FabricShape::dragonfly, {3, 1, 3});
+  platform.fabric->routing = FabricRouting::adaptive;
+  std::vector<Place> places;
+  for (int node = 0; node < 6; ++node) places.push_back({node, 0, {}});
+  simulate(platform, places, [&](Rank& rank) {
+    const int number = rank.id().value % 3;
+    const RankId peer{(rank.id().value + 3) % 6};
+    const View message(rank.allocate(Memory::pinned, number == 1 ? 2_MiB : 1_MiB));
+    const Op op =
+        rank.id().value < 3 ? rank.send(peer, tags::kData, message) : rank.receive(peer, tags::kData, message);
+    EXPECT_EQ(wait(rank, op, Seconds{10}), Status::delivered);
+    EXPECT_NEAR(rank.now().microseconds(), (kHost + kLatency + kSwitch + 2_MiB / kWire).microseconds(), kTolerance_us);
+  });
+}
+
 }  // namespace
 }  // namespace twinlink::model

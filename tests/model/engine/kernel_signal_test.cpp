@@ -18,13 +18,13 @@ constexpr Seconds kCompletion = 1.5_us;
 
 Platform with_completion() {
   Platform platform = sample_platform();
-  platform.runtime.completion = with_source(kCompletion);
+  platform.runtime.completion = made_up(kCompletion);
   return platform;
 }
 
 Platform with_kernel_signal() {
   Platform platform = with_completion();
-  platform.runtime.kernel_signal = with_source(Piecewise(kKernelSignal));
+  platform.runtime.kernel_signal = made_up(Piecewise(kKernelSignal));
   return platform;
 }
 
@@ -82,7 +82,7 @@ TEST(KernelSignal, IsNotThatOfTheCopyEngine) {
 TEST(SignalGap, LiesBetweenTheSignalOfACopyEngineAndTheEventOfItsPut) {
   constexpr Seconds kBehind = 2.25_us;
   Platform platform = with_completion();
-  platform.runtime.signal_gap = with_source(kBehind);
+  platform.runtime.signal_gap = made_up(kBehind);
   const Seconds seen = kOverhead + 1_MiB / kPeer + kSignal;
   expect_put(platform, Engine::dma, seen, seen + kBehind + kCompletion);
 }
@@ -91,7 +91,7 @@ TEST(SignalGap, LiesBetweenTheSignalOfACopyEngineAndTheEventOfItsPut) {
 TEST(Gap, BeginsBehindTheSignalOfThePutBefore) {
   constexpr Seconds kGap = 2.5_us;
   Platform platform = sample_platform();
-  platform.copies.at(CopyKind::peer).gap = with_source(Piecewise(kGap));
+  platform.copies.at(CopyKind::peer).gap = made_up(Piecewise(kGap));
   push(platform, kPeers, 2, [&](Rank& rank, Buffer own, Buffer theirs) {
     const Seconds flow = 1_MiB / kPeer;
     const Seconds first = rank.now() + kOverhead + flow + kSignal;

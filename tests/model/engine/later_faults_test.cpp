@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "model/engine/simulation.hpp"
 #include "protocols/core/tags.hpp"
 #include "protocols/registry.hpp"
+#include "tests/model/engine/block_machine.hpp"
 #include "tests/model/engine/one_message.hpp"
 
 namespace twinlink::model {
@@ -42,21 +44,18 @@ std::map<int, std::pair<Status, Seconds>> one_message(const Platform& platform, 
 }
 
 TEST(LaterFaults, ALinkThatBecomesSlowLetsTheRestThroughAtItsNewRate) {
-  const LaterFault fault{.at = kOverhead + kHalfMessage / kWire, .part = "nic", .share = 0.125};
-  const auto ends = one_message(with(fault), kMessage);
-  expect_near(ends.at(1).second, kOverhead + kHalfMessage / kWire + kHalfMessage / Rate{1e9});
-  EXPECT_EQ(ends.at(1).first, Status::delivered);
-}
-
-TEST(LaterFaults, OneThatIsSlowBeforeItIsUsedIsSlowForAll) {
-  const auto ends = one_message(with({.at = Seconds{}, .part = "nic", .share = 0.125}), kMessage);
-  expect_near(ends.at(1).second, kOverhead + kMessage / Rate{1e9});
-}
-
-/// Of its port to the fabric, which what joins it to its node outlasts.
-TEST(LaterFaults, AnAdapterThatIsSlowIsSlowAtItsPort) {
-  const auto ends = one_message(with({.at = Seconds{}, .part = "nic0", .share = 0.125}), kMessage);
-  expect_near(ends.at(1).second, kOverhead + kMessage / Rate{kWire.bytes_per_second() / 8});
+  const Seconds middle = kOverhead + kHalfMessage / kWire;
+  const auto expect_slow = [](Seconds at, const char* part, Seconds end) {
+    apart([&] {
+      const auto ends = one_message(with({.at = at, .part = part, .share = 0.125}), kMessage);
+      EXPECT_EQ(ends.at(1).first, Status::delivered);
+      expect_near(ends.at(1).second, end);
+    });
+  };
+  expect_slow(middle, "nic", middle + kHalfMessage / Rate{1e9});
+  expect_slow(Seconds{}, "nic", kOverhead + kMessage / Rate{1e9});
+  // Of its port to the fabric, which what joins it to its node outlasts.
+  expect_slow(Seconds{}, "nic0", kOverhead + kMessage / Rate{kWire.bytes_per_second() / 8});
 }
 
 /// Two nodes of a leaf send to two of another one, over two cables. One goes when half of all has passed: what is left
@@ -82,20 +81,15 @@ INSTANTIATE_TEST_SUITE_P(LaterFaults, Cables,
                          ::testing::Values(FabricRouting::adaptive, FabricRouting::by_target,
                                            FabricRouting::by_source));
 
+/// And a message that starts later when it would flow.
 TEST(LaterFaults, BothEndsOfAMessageLearnThatItsLinkHasBroken) {
-  const LaterFault fault{.at = kOverhead + kHalfMessage / kWire, .part = "nic"};
-  const auto ends = one_message(with(fault), kMessage);
-  for (const int rank : {0, 1}) {
-    EXPECT_EQ(ends.at(rank).first, Status::peer_failed) << rank;
-    expect_near(ends.at(rank).second, fault.at);
-  }
-}
-
-TEST(LaterFaults, AMessageThatStartsLaterFailsWhenItWouldFlow) {
-  const auto ends = one_message(with({.at = Seconds{}, .part = "nic"}), kMessage);
-  for (const int rank : {0, 1}) {
-    EXPECT_EQ(ends.at(rank).first, Status::peer_failed) << rank;
-    expect_near(ends.at(rank).second, kOverhead);
+  for (const Seconds at : {kOverhead + kHalfMessage / kWire, Seconds{}}) {
+    apart([&] {
+      for (const auto& [rank, end] : one_message(with({.at = at, .part = "nic"}), kMessage)) {
+        EXPECT_EQ(end.first, Status::peer_failed) << rank;
+        expect_near(end.second, std::max(at, kOverhead));
+      }
+    });
   }
 }
 
@@ -113,33 +107,24 @@ TEST(LaterFaults, AnEagerMessageThatNobodyAwaitsYetTellsItsReceiver) {
   });
 }
 
+/// On either side: of gpu0 and gpu1 the one has its memory beside the adapter, the other one beyond the link `sockets`.
 TEST(LaterFaults, ControlMessagesAreLost) {
-  simulate(with({.at = Seconds{}, .part = "nic"}), kTwoNodes, [&](Rank& rank) {
-    const RankId peer{1 - rank.id().value};
-    ControlMessage message;
-    if (rank.id().value == 0) {
-      EXPECT_EQ(wait(rank, rank.send_control(peer, tags::kReady, message), kLong), Status::delivered);
-    } else {
-      EXPECT_EQ(wait(rank, rank.recv_control(peer, tags::kReady, message), Seconds{1e-3}), Status::timed_out);
-    }
-  });
+  const auto expect_lost = [](const char* part, int from, int to) {
+    const std::vector<Place> places{{0, from, {}}, {1, to, {}}};
+    simulated(with({.at = Seconds{}, .part = part}), places, [](Rank& rank, Seconds& /*time*/) {
+      const RankId peer{1 - rank.id().value};
+      ControlMessage message;
+      if (rank.id().value == 0) {
+        EXPECT_EQ(wait(rank, rank.send_control(peer, tags::kReady, message), kLong), Status::delivered);
+      } else {
+        EXPECT_EQ(wait(rank, rank.recv_control(peer, tags::kReady, message), Seconds{1e-3}), Status::timed_out);
+      }
+    });
+  };
+  expect_lost("nic", 0, 0);
+  expect_lost("sockets", 1, 0);
+  expect_lost("sockets", 0, 1);
 }
-
-/// Of gpu0 and gpu1 the one has its memory beside the adapter, the other one beyond the link that breaks.
-void expect_lost_control(int from, int to) {
-  simulate(with({.at = Seconds{}, .part = "sockets"}), std::vector<Place>{{0, from, {}}, {1, to, {}}}, [&](Rank& rank) {
-    const RankId peer{1 - rank.id().value};
-    ControlMessage message;
-    if (rank.id().value == 0) {
-      EXPECT_EQ(wait(rank, rank.send_control(peer, tags::kReady, message), kLong), Status::delivered);
-    } else {
-      EXPECT_EQ(wait(rank, rank.recv_control(peer, tags::kReady, message), Seconds{1e-3}), Status::timed_out);
-    }
-  });
-}
-
-TEST(LaterFaults, ControlMessagesAreLostOnTheSendersSide) { expect_lost_control(1, 0); }
-TEST(LaterFaults, ControlMessagesAreLostOnTheReceiversSide) { expect_lost_control(0, 1); }
 
 TEST(LaterFaults, CopiesOverABrokenLinkFailAndOthersGoOn) {
   const Seconds middle = kOverhead + kHalfMessage / kUp;
@@ -159,6 +144,41 @@ TEST(LaterFaults, CopiesOverABrokenLinkFailAndOthersGoOn) {
     }
   });
 }
+
+/// The fault comes as long after that as it is said to.
+class FaultsBegin : public ::testing::TestWithParam<SimulationOptions::Engine> {};
+
+TEST_P(FaultsBegin, OnceAndFromThen) {
+  std::function<void()> begin;
+  std::vector<std::string> come;
+  constexpr Seconds kFlowing = 100.0_us;
+  const LaterFault fault{.at = kLatency + kFlowing, .part = "bus0", .text = "--fail bus0@104us"};
+  simulate(with(fault), std::vector<Place>{kLoneGpu, kFirstPeer},
+           [&](MeasuredRank& rank) {
+             const View device(rank.allocate(Memory::device, kMessage));
+             const View host(rank.allocate(Memory::pinned, kMessage));
+             const Op whole = rank.copy(device, host, Stream{}, Engine::dma);
+             if (rank.id().value == 1) {
+               EXPECT_EQ(wait(rank, whole, kLong), Status::delivered);
+               return expect_near(rank.now(), kOverhead + kMessage / kDown);
+             }
+             EXPECT_EQ(wait(rank, whole, kLong), Status::delivered);
+             EXPECT_TRUE(come.empty());
+             const Seconds start = rank.now();
+             const Op cut = rank.copy(device, host, Stream{}, Engine::dma);
+             begin();
+             EXPECT_EQ(wait(rank, cut, kLong), Status::peer_failed);
+             expect_near(rank.now() - start, kOverhead + kFlowing);
+             EXPECT_EQ(come, std::vector<std::string>{fault.text});
+             begin();  // does nothing
+             EXPECT_EQ(wait(rank, rank.compute(kLatency * 2, kOnHost), kLong), Status::delivered);
+             EXPECT_EQ(come.size(), 1U);
+           },
+           {.engine = GetParam(), .faults_begin = &begin, .faults_come = &come});
+}
+
+INSTANTIATE_TEST_SUITE_P(LaterFaults, FaultsBegin,
+                         ::testing::Values(SimulationOptions::Engine::automatic, SimulationOptions::Engine::exact));
 
 /// Half of the bytes from interleaved memory come over the link that breaks; the other half ends with them.
 TEST(LaterFaults, WhatIsLeftOfAFailedCopyTakesNothingFromOthers) {
@@ -202,8 +222,12 @@ class BrokenLink : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(BrokenLink, GivesBothEndsAnOutcome) {
   const bool network = GetParam() == "staging" || GetParam() == "host";
-  Platform platform = sample_platform_with_rdma();
-  platform.later_faults.push_back({.at = 2000.0_us, .part = network ? "nic" : "bus2"});
+  Platform platform = GetParam() == "nccl" ? machine_with_blocks() : sample_platform_with_rdma();
+  // What is gone does not come back, whatever it would be slowed to.
+  for (const double share : {0.0, 0.5}) {
+    const Seconds at = 2000.0_us + 500.0_us * share;
+    platform.later_faults.push_back({.at = at, .part = network ? "nic" : "bus2", .share = share});
+  }
   const std::vector<Place> places = network ? kTwoNodes : std::vector<Place>{{0, 1, {}}, {0, 2, {}}};
   constexpr Seconds kTimeout{20e-3};
   simulate(platform, places, [&](Rank& rank) {
@@ -225,7 +249,7 @@ TEST_P(BrokenLink, GivesBothEndsAnOutcome) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, BrokenLink,
-                         ::testing::Values("staging", "host", "gpudirect-v2", "cuda-ipc", "symmetric-put"),
+                         ::testing::Values("staging", "host", "gpudirect-v2", "cuda-ipc", "symmetric-put", "nccl"),
                          [](const auto& test) {
                            std::string name = test.param;
                            std::ranges::replace(name, '-', '_');
@@ -267,6 +291,31 @@ TEST(IdleFaults, AreNotThoseThatComeWhileBytesFlow) {
   const LaterFault fault{.at = kOverhead + kHalfMessage / kWire, .part = "nic", .share = 0.5, .text = "--degrade"};
   EXPECT_TRUE(idle_faults(with(fault)).empty());
 }
+
+/// Of a link's two ways one has carried all that it will, and the other is at it.
+class OneWay : public ::testing::TestWithParam<bool> {};
+
+TEST_P(OneWay, OfALinkIsEnoughForAFaultToMakeADifference) {
+  const bool last_is_out = GetParam();
+  const auto took = [](bool out) { return kOverhead + kMessage / (out ? kUp : kDown); };
+  const LaterFault fault{
+      .at = took(!last_is_out) + took(last_is_out) - 50.0_us, .part = "bus0", .share = 0.5, .text = "--degrade"};
+  std::vector<std::string> idle;
+  simulate(with(fault), std::vector<Place>{kLoneGpu},
+           [&](Rank& rank) {
+             const View device(rank.allocate(Memory::device, kMessage));
+             const View host(rank.allocate(Memory::pinned, kMessage));
+             for (const bool out : {!last_is_out, last_is_out}) {
+               const Op op = out ? rank.copy(host, device, Stream{}, Engine::dma)
+                                 : rank.copy(device, host, Stream{}, Engine::dma);
+               EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
+             }
+           },
+           {.idle_faults = &idle});
+  EXPECT_TRUE(idle.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(IdleFaults, OneWay, ::testing::Bool());
 
 /// Such as a whole node.
 TEST(IdleFaults, AreNotThoseOfWhichOnePartIsCrossed) {

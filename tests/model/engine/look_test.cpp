@@ -21,7 +21,7 @@ constexpr Seconds kAtOnce{};  // of the clock at the start: a look, and no waiti
 
 Platform looking_platform() {
   Platform platform = sample_platform();
-  platform.runtime.failed_poll = with_source(kLook);
+  platform.runtime.failed_poll = made_up(kLook);
   return platform;
 }
 
@@ -29,7 +29,7 @@ constexpr Seconds kCompletion = 0.5_us;
 
 Platform learning_platform() {
   Platform platform = looking_platform();
-  platform.runtime.completion = with_source(kCompletion);
+  platform.runtime.completion = made_up(kCompletion);
   return platform;
 }
 
@@ -50,7 +50,7 @@ TEST(Look, AtACopyThatHasNotEndedTakesItsTime) {
 /// As posting the smallest message does.
 TEST(ControlMessage, KeepsItsSendersCpuBusyForAPartOfTheWay) {
   Platform platform = sample_platform();
-  platform.intra_node.send_overhead = with_source(Piecewise({{1_B, kSend}, {1_KiB, 3.0_us}}));
+  platform.intra_node.send_overhead = made_up(Piecewise({{1_B, kSend}, {1_KiB, 3.0_us}}));
   push(platform, kPeers, 0, [](Rank& rank, Buffer, Buffer) {
     const Seconds start = rank.now();
     const Op op = rank.send_control(RankId{1}, tags::kFirstFree, ControlMessage());
@@ -62,7 +62,7 @@ TEST(ControlMessage, KeepsItsSendersCpuBusyForAPartOfTheWay) {
 
 TEST(ControlMessage, KeepsTheCpuBusyThatAwaitsIt) {
   Platform platform = sample_platform();
-  platform.intra_node.control_receive_overhead = with_source(kSend);
+  platform.intra_node.control_receive_overhead = made_up(kSend);
   push(platform, kPeers, 0, [](Rank& rank, Buffer, Buffer) {
     const Seconds start = rank.now();
     ControlMessage received;
@@ -72,9 +72,35 @@ TEST(ControlMessage, KeepsTheCpuBusyThatAwaitsIt) {
   });
 }
 
+/// Each is sent while the CPU is through with the one before. Who awaits two that are on their way has each when it is
+/// there, and likewise one that is sent only later.
+TEST(ControlMessage, EachComesInItsTurn) {
+  simulate(sample_platform(), kPeers, [](MeasuredRank& rank) {
+    constexpr int kMessages = 3;
+    if (rank.id() == RankId{0}) {
+      for (int i = 0; i < kMessages; ++i) {
+        EXPECT_EQ(wait(rank, rank.send_control(RankId{1}, tags::kReady, ControlMessage(i)), kLong), Status::delivered);
+      }
+      return;
+    }
+    EXPECT_EQ(wait(rank, rank.compute(kControl + kHost / 2, kOnHost), kLong), Status::delivered);
+    std::array<ControlMessage, kMessages> heard;
+    std::array<Op, kMessages> ops;
+    for (std::size_t i = 0; i < ops.size(); ++i) ops[i] = rank.recv_control(RankId{0}, tags::kReady, heard[i]);
+    for (int i = 1; i < kMessages; ++i) {
+      const auto number = static_cast<std::size_t>(i);
+      EXPECT_EQ(wait(rank, ops[number], kLong), Status::delivered);
+      expect_near(rank.now(), kControl + kHost * i);
+      EXPECT_EQ(heard[number].as<int>(), i);
+    }
+    EXPECT_EQ(wait(rank, ops[0], kLong), Status::delivered);
+    EXPECT_EQ(heard[0].as<int>(), 0);
+  });
+}
+
 TEST(CompletionOfMessages, KeepsTheSendersCpuBusyThatLearnsThatASendIsOver) {
   Platform platform = sample_platform();
-  platform.intra_node.send_completion = with_source(kCompletion);
+  platform.intra_node.send_completion = made_up(kCompletion);
   simulate(platform, kPeers, [](Rank& rank) {
     const bool sends = rank.id() == RankId{0};
     const View view(rank.allocate(Memory::pinned, 1_KiB));
@@ -155,7 +181,7 @@ constexpr Seconds kTakenIn = 0.75_us;
 /// When rank 1 has each of two messages that came long before it looks for them.
 std::array<Seconds, 2> learnt_after(Bytes size) {
   Platform platform = sample_platform();
-  platform.intra_node.completion = with_source(Piecewise({{1_B, kTakenIn}}));
+  platform.intra_node.completion = made_up(Piecewise({{1_B, kTakenIn}}));
   std::array<Seconds, 2> learnt{};
   simulate(platform, kPeers, [&](Rank& rank) {
     std::array<Op, 2> ops{};
@@ -185,8 +211,8 @@ TEST(CompletionOfMessages, KeepsTheReceiversCpuBusyForEachThatHasCome) {
 /// The receive comes late, and the message is there: it is still one of the network, and not of a node.
 TEST(CompletionOfMessages, OfAMessageFromAnotherNodeIsTheNetworks) {
   Platform platform = sample_platform();
-  platform.intra_node.completion = with_source(Piecewise({{1_B, 100.0_us}}));
-  platform.network.value().completion = with_source(Piecewise({{1_B, kTakenIn}}));
+  platform.intra_node.completion = made_up(Piecewise({{1_B, 100.0_us}}));
+  platform.network.value().completion = made_up(Piecewise({{1_B, kTakenIn}}));
   simulate(platform, std::vector{Place{0, 0}, Place{1, 0}}, [](Rank& rank) {
     const View view(rank.allocate(Memory::pinned, 1_KiB));
     if (rank.id().value == 0) {

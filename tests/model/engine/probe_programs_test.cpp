@@ -6,6 +6,7 @@
 
 #include "model/engine/simulation.hpp"
 #include "protocols/bench/probe/probe.hpp"
+#include "tests/model/engine/one_message.hpp"
 #include "tests/platforms/sample_platform.hpp"
 
 namespace twinlink::model {
@@ -14,11 +15,6 @@ namespace {
 using namespace testing;  // NOLINT: the sample platform's numbers
 
 constexpr double kArithmetic = 1e-6;
-
-template <class T>
-Sourced<T> made_up(T value) {
-  return {value, {Quality::assumed, "round numbers for tests"}};
-}
 
 constexpr Seconds kBus = 0.25_us;
 constexpr Seconds kWay = kBus * 2;

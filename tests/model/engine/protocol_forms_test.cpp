@@ -102,9 +102,9 @@ TEST(CpuTime, OfAWindowIsNotThatOfItsMessagesOneByOne) {
     const Seconds start = rank.now();
     const Seconds before = rank.cpu_time().value();
     EXPECT_TRUE((rank.id().value == 0 ? channel->exchange(window, {}) : channel->exchange({}, window)).ok());
-    const Seconds busy = rank.cpu_time().value() - before;
-    EXPECT_LE(busy.value(), (rank.now() - start).value() * (1 + 1e-9));
-    EXPECT_GT(busy.value(), (8_MiB / Rate{3e9}).value() * (1 - 1e-9)) << "every byte is copied once at either end";
+    // The sender's CPU posts until the first bytes move, and copies from then on; the receiver's copies alone.
+    const Seconds took = rank.now() - start;
+    expect_time(rank.cpu_time().value() - before, rank.id().value == 0 ? took : took - kOverhead);
   });
 }
 
@@ -260,8 +260,7 @@ constexpr Bytes kSmall = 4_KiB;
 
 /// When the last of a window of small messages has arrived. They lie 8 KiB apart.
 Seconds batched_window(const std::string& engine, const char* batch) {
-  Seconds arrived{};
-  simulate(sample_platform(), std::vector{kFirstPeer, kSecondPeer}, [&](MeasuredRank& rank) {
+  return simulated(sample_platform(), std::vector{kFirstPeer, kSecondPeer}, [&](MeasuredRank& rank, Seconds& arrived) {
     const bool sends = rank.id().value == 0;
     const RankId peer{sends ? 1 : 0};
     const Buffer buffer = rank.allocate(Memory::device, kSmall * 2 * kMessages);
@@ -280,7 +279,6 @@ Seconds batched_window(const std::string& engine, const char* batch) {
     }
     if (!sends) finish(rank, rank.send_control(peer, tags::kFirstFree, ControlMessage()), kLong);
   });
-  return arrived;
 }
 
 TEST(BatchForms, AWindowIsOneCopyOfBlocks) {

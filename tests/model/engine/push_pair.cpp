@@ -45,4 +45,13 @@ void push(const Platform& platform, const std::vector<Place>& places, std::size_
 
 Signal signal_due(Seconds time) { return {kDone, static_cast<std::uint64_t>(std::llround(time.value() * kPerSecond))}; }
 
+std::string refusal(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
 }  // namespace twinlink::model::testing

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "model/engine/rank/sim_rank.hpp"
@@ -19,12 +20,10 @@ inline const std::vector<Place> kPeers{kFirstPeer, kSecondPeer};
 void push(const Platform& platform, const std::vector<Place>& places, std::size_t signals,
           const std::function<void(MeasuredRank&, Buffer own, Buffer theirs)>& body, const OpObserver& observer = {});
 
+/// What a UsageError says that `call` throws.
+std::string refusal(const std::function<void()>& call);
+
 /// A signal that says when it should be seen.
 Signal signal_due(Seconds time);
-
-template <class T>
-Sourced<T> with_source(T value) {
-  return {value, {Quality::assumed, "a round number"}};
-}
 
 }  // namespace twinlink::model::testing

@@ -2,12 +2,14 @@
 // tolerance is that of the arithmetic: SimGrid's precision of 1 ps per event, far below the 0.1 % that is asked for.
 #include "model/engine/simulation.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <simgrid/s4u.hpp>
 #include <xbt/config.hpp>
 
 #include "model/engine/flows/machine.hpp"
@@ -220,74 +222,30 @@ TEST(Simulation, ControlMessagesTakeTheirTime) {
   });
 }
 
-TEST(ClosedForm, Host) {
-  EXPECT_NEAR(one_message("host", {kLoneGpu, kOtherNode}, 1_MiB, {}).microseconds(),
-              (kLearning + kOverhead + 1_MiB / kWire).microseconds(), kTolerance_us);
+void expect_message(const std::string& protocol, const Place& from, const Place& to, Seconds expected,
+                    Bytes size = 1_MiB, const Settings& settings = {}) {
+  expect_near(one_message(protocol, {from, to}, size, settings), expected);
 }
 
-TEST(ClosedForm, Staging) {
-  const Seconds expected = kLearning + kOverhead * 3 + 1_MiB / kUp + 1_MiB / kWire + 1_MiB / kDown;
-  EXPECT_NEAR(one_message("staging", {kLoneGpu, kOtherNode}, 1_MiB, {}).microseconds(), expected.microseconds(),
-              kTolerance_us);
-}
-
-TEST(ClosedForm, GpuDirectV1Whole) {
-  const Seconds expected = kOverhead * 3 + 1_MiB / kUp + 1_MiB / kWire + 1_MiB / kDown;
-  EXPECT_NEAR(one_message("gpudirect-v1", {kLoneGpu, kOtherNode}, 1_MiB, {}).microseconds(), expected.microseconds(),
-              kTolerance_us);
+TEST(ClosedForm, OfAMessageByEachWay) {
+  const Seconds copies = 1_MiB / kUp + 1_MiB / kDown;
+  expect_message("host", kLoneGpu, kOtherNode, kLearning + kOverhead + 1_MiB / kWire);
+  expect_message("staging", kLoneGpu, kOtherNode, kLearning + kOverhead * 3 + 1_MiB / kWire + copies);
+  expect_message("gpudirect-v1", kLoneGpu, kOtherNode, kOverhead * 3 + 1_MiB / kWire + copies);
+  // The receiver's "ready", the copy, the sender's "delivered"; for the first time, so the buffer is exported and
+  // opened. Between hubs the driver stages.
+  const Seconds around = kPeersConnect + kExport + kControl + kOpen + kOverhead + kControl;
+  expect_message("gpudirect-v2", kFirstPeer, kSecondPeer, around + 1_MiB / kPeer);
+  expect_message("gpudirect-v2", kLoneGpu, kSecondPeer, around + 1_MiB / kStagedPeer);
 }
 
 /// Hops of a pipeline whose slowest is the wire: every chunk crosses each hop once, and after the first the wire never
 /// rests, for with this depth the next chunk has been copied out before the wire is free.
-TEST(ClosedForm, GpuDirectV1Pipelined) {
-  constexpr Bytes chunk = 256_KiB;
-  constexpr std::uint64_t chunks = 32;
-  const Seconds expected = kOverhead * 3 + chunk / kUp + (chunk * chunks) / kWire + chunk / kDown;
-  EXPECT_NEAR(
-      one_message("gpudirect-v1", {kLoneGpu, kOtherNode}, chunk * chunks, {.chunk = chunk, .depth = 4}).microseconds(),
-      expected.microseconds(), kTolerance_us);
-}
-
-/// Two hops with two buffers, the textbook form: T = a + b + (n-1) max(a, b), with a and b the times of one chunk on
-/// each hop. A chunk's buffer is free again when the second hop has taken it, so overheads cannot hide: they belong to
-/// the hops. Here the second hop is the slower one, and its own overhead hides behind the flow before it.
-TEST(ClosedForm, TwoPipelinedHopsWithDepthTwo) {
-  constexpr Bytes chunk = 1_MiB;
-  constexpr std::uint64_t chunks = 16;
-  Seconds end{};
-  run({kLoneGpu, kOtherNode}, [&](Rank& rank) {
-    const RankId peer{1 - rank.id().value};
-    const Settings settings{.chunk = chunk, .depth = 2};
-    if (rank.id().value == 0) {
-      const Buffer device = rank.allocate(Memory::device, chunk * chunks);
-      const auto channel = find_protocol("gpudirect-v1").connect(rank, peer, settings);
-      EXPECT_TRUE(channel->send(View(device)).ok());
-      end = rank.now();
-    } else {
-      const Buffer host = rank.allocate(Memory::pinned, chunk * chunks);
-      const auto channel = find_protocol("host").connect(rank, peer, {.chunk = chunk, .depth = 2});
-      EXPECT_TRUE(channel->receive(View(host)).ok());
-    }
-  });
-  const Seconds a = chunk / kUp;
-  const Seconds b = chunk / kWire;
-  const Seconds expected = kOverhead * 2 + a + b * static_cast<double>(chunks);
-  EXPECT_LT(a, b) << "the form above is for a slower second hop";
-  EXPECT_NEAR(end.value(), expected.value(), expected.value() * 1e-3);
-}
-
-TEST(ClosedForm, GpuDirectV2WithinAHub) {
-  // The receiver's "ready", the copy, the sender's "delivered"; for the first time, so the buffer is exported and
-  // opened.
-  const Seconds expected = kPeersConnect + kExport + kControl + kOpen + kOverhead + 1_MiB / kPeer + kControl;
-  EXPECT_NEAR(one_message("gpudirect-v2", {kFirstPeer, kSecondPeer}, 1_MiB, {}).microseconds(), expected.microseconds(),
-              kTolerance_us);
-}
-
-TEST(ClosedForm, GpuDirectV2FallsBackToTheDriversStagingBetweenHubs) {
-  const Seconds expected = kPeersConnect + kExport + kControl + kOpen + kOverhead + 1_MiB / kStagedPeer + kControl;
-  EXPECT_NEAR(one_message("gpudirect-v2", {kLoneGpu, kSecondPeer}, 1_MiB, {}).microseconds(), expected.microseconds(),
-              kTolerance_us);
+TEST(ClosedForm, OfAPipeline) {
+  constexpr Bytes kChunk = 256_KiB;
+  expect_message("gpudirect-v1", kLoneGpu, kOtherNode,
+                 kOverhead * 3 + kChunk / kUp + (kChunk * 32) / kWire + kChunk / kDown, kChunk * 32,
+                 {.chunk = kChunk, .depth = 4});
 }
 
 TEST(Simulation, ARefusalEndsTheReceiverEvenIfItOvertakesAnEarlierAnswer) {
@@ -309,6 +267,49 @@ TEST(Simulation, DeviceMemoryEnds) {
     EXPECT_THROW(rank.allocate(Memory::device, 2_GiB), UsageError) << "the sample GPU has 6 GiB";
     rank.release(most);
     rank.release(rank.allocate(Memory::device, 6_GiB));
+  });
+}
+
+/// Page-locking is paid for by its bytes, of memory that is opened too.
+TEST(Simulation, MemoryCostsWhatThePlatformSays) {
+  constexpr Seconds kPinned = 3.0_us;
+  constexpr Seconds kAllocated = 7.0_us;
+  Platform platform = sample_platform();
+  platform.runtime.pin_base.value = kPinned;
+  platform.runtime.pin_per_gib.value = 1024.0_us;
+  platform.runtime.allocate_device.value = kAllocated;
+  simulate(platform, std::vector{kFirstPeer, kSecondPeer}, [&](Rank& rank) {
+    const RankId peer{1 - rank.id().value};
+    auto costs = [&, before = rank.now()](Seconds expected) mutable {
+      EXPECT_NEAR((rank.now() - std::exchange(before, rank.now())).microseconds(), expected.microseconds(),
+                  kTolerance_us);
+    };
+    rank.allocate(Memory::pageable, 32_MiB);
+    costs(Seconds{});
+    rank.allocate(Memory::pinned, 32_MiB);
+    costs(kPinned + 32.0_us);
+    const Buffer shared = rank.allocate(Memory::shared_pinned, 16_MiB);
+    costs(kPinned + 16.0_us);
+    const Buffer device = rank.allocate(Memory::device, 16_MiB);
+    costs(kAllocated);
+    ControlMessage handles[] = {ControlMessage(rank.export_memory(shared)), {}};
+    costs(Seconds{});
+    handles[1] = ControlMessage(rank.export_memory(device));
+    costs(kExport);
+    for (ControlMessage& handle : handles) {
+      const Op sent = rank.send_control(peer, tags::kReady, handle);
+      finish(rank, rank.recv_control(peer, tags::kReady, handle), kLong);
+      finish(rank, sent, kLong);
+    }
+    costs(kControl * 2);
+    const Buffer host = rank.open_memory(peer, handles[0].as<IpcHandle>());
+    costs(kPinned + 16.0_us);
+    const Buffer opened = rank.open_memory(peer, handles[1].as<IpcHandle>());
+    costs(kOpen);
+    rank.close_memory(host);
+    costs(Seconds{});
+    rank.close_memory(opened);
+    costs(kClose);
   });
 }
 
@@ -347,6 +348,65 @@ TEST(Simulation, AnErrorOutsideOfTheRanksCodeEndsAllRanksToo) {
   }
 }
 
+/// Whatever limits says where it is, which way its bytes go, and how many these were.
+TEST(Simulation, LinksHaveNames) {
+  Platform platform = sample_platform_with_rdma();
+  platform.intra_node.copied_by = CopiedBy::both;
+  platform.fallback->both_ways = made_up(Ratio{0.9});
+  for (HostMemory& memory : platform.node.memories) memory.bandwidth = made_up(Rate{30e9});
+  Link& up = *std::ranges::find(platform.node.links, "up0", &Link::name);
+  up.total = up.dma_read = made_up(Rate{7e9});
+  std::function<std::vector<LinkUse>()> read;
+  std::vector<std::string> names;
+  constexpr double kMiB = 1 << 20;
+  const auto body = [&](MeasuredRank& rank) {
+    const int id = rank.id().value;
+    const View host(rank.allocate(Memory::pinned, 1_MiB));
+    const View device(rank.allocate(Memory::device, 2_MiB));
+    const Settings settings{.depth = 1, .timeout = kLong};
+    if (id == 0) {
+      finish(rank, rank.send(RankId{1}, tags::kData, host), kLong);
+      EXPECT_TRUE(find_protocol("gpudirect-v3").connect(rank, RankId{2}, settings)->send(device).ok());
+    } else if (id == 1) {
+      finish(rank, rank.receive(RankId{0}, tags::kData, host), kLong);
+    } else {
+      EXPECT_TRUE(find_protocol("gpudirect-v3").connect(rank, RankId{0}, settings)->receive(device).ok());
+    }
+    if (id == 2) return;
+    {
+      const auto channel = find_protocol("gpudirect-v2").connect(rank, RankId{1 - id}, settings);
+      EXPECT_TRUE((id == 0 ? channel->send(device) : channel->receive(device)).ok());
+    }
+    // The receiver's buffer must outlive the sender's channel.
+    ControlMessage done;
+    if (id == 0) return finish(rank, rank.send_control(RankId{1}, tags::kFirstFree, done), kLong);
+    finish(rank, rank.recv_control(RankId{0}, tags::kFirstFree, done), kLong);
+    for (const LinkUse& use : read()) {
+      if (!use.name.starts_with("node 1")) {
+        names.push_back(use.name + " " + std::to_string(std::lround(use.carried / kMiB)));
+      }
+    }
+  };
+  simulate(platform, std::vector<Place>{kLoneGpu, kSecondPeer, kOtherNode}, body, {.link_use = &read});
+  EXPECT_THAT(names,
+              ::testing::ElementsAre("node 0 sockets forward 3", "node 0 up0 forward 4", "node 0 up0 backward 2",
+                                     "node 0 up0 both ways 6", "node 0 up0 read by devices 2", "node 0 up1 backward 2",
+                                     "node 0 bus0 forward 4", "node 0 bus2 backward 2", "node 0 nic backward 2",
+                                     "node 0 nic0 out 2", "node 0 memory0 read 5", "node 0 memory0 written 4",
+                                     "node 0 memory1 written 1", "node 0 gpu0 device-to-pinned 2",
+                                     "node 0 driver between gpu0 and gpu2 2", "CPU of rank 0 1", "CPU of rank 1 1"));
+}
+
+TEST(Simulation, FlowsInSimGridUseTheSameActorsAgain) {
+  const auto body = [](Rank& rank) {
+    const View device(rank.allocate(Memory::device, 1_MiB));
+    const View pinned(rank.allocate(Memory::pinned, 1_MiB));
+    for (int i = 0; i < 20; ++i) finish(rank, rank.copy(device, pinned, Stream{}, Engine::dma), kLong);
+    EXPECT_LE(simgrid::s4u::Engine::get_instance()->get_actor_count(), 4U);
+  };
+  simulate(sample_platform(), std::vector{kLoneGpu}, body, {.engine = SimulationOptions::Engine::exact});
+}
+
 TEST(Simulation, RanksThatWaitForEverAreADeadlock) {
   const auto wait_for_ever = [](Rank& rank) {
     ControlMessage message;
@@ -372,21 +432,45 @@ TEST(Simulation, WritingASourceBeforeItsOperationHasEndedTearsTheMessage) {
   });
 }
 
-TEST(Simulation, RunsTwiceAlike) {
-  // One engine per process: the second run is a child's.
-  const auto once = [] {
-    return one_message("gpudirect-v1", {kLoneGpu, kOtherNode}, 3_MiB, {.chunk = 64_KiB, .depth = 3});
-  };
-  int channel[2];
-  ASSERT_EQ(pipe(channel), 0);
-  if (fork() == 0) {
-    const double value = once().value();
-    const bool sent = write(channel[1], &value, sizeof value) == sizeof value;
-    _exit(sent ? 0 : 1);
-  }
-  double other = 0;
-  ASSERT_EQ(read(channel[0], &other, sizeof other), static_cast<ssize_t>(sizeof other));
-  EXPECT_EQ(once().value(), other) << "to the last bit";
+/// Of a copy of blocks, and of no other of its blocks.
+class TornBlock : public ::testing::TestWithParam<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(Simulation, TornBlock, ::testing::Values(0U, 1U, 2U));
+
+TEST_P(TornBlock, IsTheOneWhoseSourceWasWritten) {
+  run({kLoneGpu}, [](MeasuredRank& rank) {
+    constexpr Bytes kBlock = 1_MiB;
+    const Buffer device = rank.allocate(Memory::device, kBlock * 3);
+    const Buffer pinned = rank.allocate(Memory::pinned, kBlock * 5);
+    std::vector<Block> blocks;
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      blocks.push_back({.to = kBlock * i, .from = kBlock * 2 * i, .length = kBlock});
+      rank.fill({pinned, kBlock * 2 * i, kBlock}, Payload{i + 1});
+    }
+    const Op op = rank.copy_blocks(View(device), View(pinned), blocks, Stream{}, Engine::dma);
+    EXPECT_FALSE(rank.wait_any({&op, 1}, rank.now() + kLatency + kEngineBlock * 3 + 1.0_us)) << "its bytes flow";
+    rank.fill({pinned, kBlock * 2 * GetParam(), 1_B}, Payload{9});
+    EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(rank.check({device, kBlock * i, kBlock}, Payload{i + 1}).intact(), i != GetParam()) << i;
+    }
+  });
+}
+
+/// The last one to come lets all go: in the time that it takes rank 2, which has to tell both others by the network.
+class Meeting : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Simulation, Meeting, ::testing::Values(0, 1, 2));
+
+TEST_P(Meeting, EndsForAllAtOnceWhoeverIsTheLast) {
+  constexpr Seconds kLate = 50.0_us;
+  Platform platform = sample_platform();
+  platform.intra_node.control.value = kControl / 2;
+  simulate(platform, std::vector{kFirstPeer, kSecondPeer, kOtherNode}, [&](MeasuredRank& rank) {
+    for (int round = 1; round <= 2; ++round) {
+      if (rank.id().value == GetParam()) finish(rank, rank.compute(kLate, kOnHost), kLong);
+      finish(rank, rank.meet().value(), kLong);
+      EXPECT_NEAR(rank.now().microseconds(), ((kLate + kControl * 2) * round).microseconds(), kTolerance_us);
+    }
+  });
 }
 
 }  // namespace

@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "model/engine/simulation.hpp"
 #include "protocols/core/tags.hpp"
 #include "tests/model/engine/one_message.hpp"
-#include "tests/model/engine/timed_message.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -31,56 +33,43 @@ Platform with_buffers(HostBuffers buffers, Rate sockets) {
 
 /// Of a copy from page-locked memory to gpu0, from its call on.
 Seconds copy_to_device(const Platform& platform) {
-  Seconds taken{};
-  simulate(platform, std::vector<Place>{{0, 0, {}}}, [&](Rank& rank) {
+  return simulated(platform, std::vector<Place>{{0, 0, {}}}, [&](Rank& rank, Seconds& taken) {
     const Buffer from = rank.allocate(Memory::pinned, kWholeMessage);
     const Buffer to = rank.allocate(Memory::device, kWholeMessage);
     const Seconds begin = rank.now();
     EXPECT_EQ(wait(rank, rank.copy(View(to), View(from), Stream{}, Engine::dma), kLong), Status::delivered);
     taken = rank.now() - begin;
   });
-  return taken;
 }
 
-TEST(HostBuffers, NearOnesDoNotCrossTheSockets) {
-  expect_near(copy_to_device(with_buffers(HostBuffers::near, Rate{1e9})), kOverhead + kWholeMessage / kDown);
+TEST(HostBuffers, FarOnesCrossTheSocketsAndOfInterleavedOnesHalfDoes) {
+  const auto by = [](HostBuffers buffers, double sockets) {
+    return copy_to_device(with_buffers(buffers, Rate{sockets}));
+  };
+  expect_near(by(HostBuffers::near, 1e9), kOverhead + kWholeMessage / kDown);
+  expect_near(by(HostBuffers::far, 1e9), kOverhead + kWholeMessage / Rate{1e9});
+  expect_near(by(HostBuffers::interleaved, 1e9), kOverhead + kHalf / Rate{1e9});
+  expect_near(by(HostBuffers::interleaved, 20e9), kOverhead + kWholeMessage / kDown);  // the copy engine is one
 }
 
-TEST(HostBuffers, FarOnesDo) {
-  expect_near(copy_to_device(with_buffers(HostBuffers::far, Rate{1e9})), kOverhead + kWholeMessage / Rate{1e9});
+TEST(HostBuffers, InterleavedOnesWaitForTheLongerWayAndLoadBothMemories) {
+  const Platform plain = with_buffers(HostBuffers::interleaved, Rate{20e9});
+  Platform longer = plain;
+  link_of(longer, "sockets").latency = made_up(kSocketHop);
+  expect_near(copy_to_device(longer), kOverhead + kSocketHop * 2 + kWholeMessage / kDown);
+  Platform slow = plain;
+  for (HostMemory& memory : slow.node.memories) memory.bandwidth = made_up(Rate{1e9});
+  expect_near(copy_to_device(slow), kOverhead + kHalf / Rate{1e9});
 }
 
-TEST(HostBuffers, OfInterleavedOnesHalfDoes) {
-  expect_near(copy_to_device(with_buffers(HostBuffers::interleaved, Rate{1e9})), kOverhead + kHalf / Rate{1e9});
-}
-
-TEST(HostBuffers, InterleavedOnesShareTheCopyEngine) {
-  expect_near(copy_to_device(with_buffers(HostBuffers::interleaved, Rate{20e9})), kOverhead + kWholeMessage / kDown);
-}
-
-TEST(HostBuffers, InterleavedOnesWaitForTheLongerWay) {
-  Platform platform = with_buffers(HostBuffers::interleaved, Rate{20e9});
-  link_of(platform, "sockets").latency = Sourced<Seconds>{kSocketHop, {}};
-  expect_near(copy_to_device(platform), kOverhead + kSocketHop * 2 + kWholeMessage / kDown);
-}
-
-TEST(HostBuffers, InterleavedOnesLoadBothMemories) {
-  Platform platform = with_buffers(HostBuffers::interleaved, Rate{20e9});
-  for (HostMemory& memory : platform.node.memories) memory.bandwidth = Sourced<Rate>{Rate{1e9}, {}};
-  expect_near(copy_to_device(platform), kOverhead + kHalf / Rate{1e9});
-}
-
+/// A quarter goes from either memory to the other, each its own way round; all of them share the rate of messages.
 TEST(HostBuffers, MessagesBetweenInterleavedOnesGoFourWays) {
-  const Platform platform = with_buffers(HostBuffers::interleaved, Rate{0.5e9});
-  // A quarter goes from either memory to the other, each its own way round.
-  const Seconds warm = timed_message(platform, {{0, 1, {}}, {0, 2, {}}}, "host", kWholeMessage, {}).warm;
-  expect_near(warm, kOverhead + 256_KiB / Rate{0.5e9});
-}
-
-TEST(HostBuffers, MessagesBetweenInterleavedOnesShareTheirRate) {
-  const Platform platform = with_buffers(HostBuffers::interleaved, Rate{20e9});
-  const Seconds warm = timed_message(platform, {{0, 1, {}}, {0, 2, {}}}, "host", kWholeMessage, {}).warm;
-  expect_near(warm, kOverhead + kWholeMessage / Rate{3e9});
+  const auto warm = [](double sockets) {
+    const Platform platform = with_buffers(HostBuffers::interleaved, Rate{sockets});
+    return timed_message(platform, {{0, 1, {}}, {0, 2, {}}}, "host", kWholeMessage, {}).warm;
+  };
+  expect_near(warm(0.5e9), kOverhead + 256_KiB / Rate{0.5e9});
+  expect_near(warm(20e9), kOverhead + kWholeMessage / Rate{3e9});
 }
 
 // ---- several adapters -----------------------------------------------------------------------------------------------
@@ -98,48 +87,35 @@ Platform with_two_adapters() {
   return platform;
 }
 
-Seconds between_nodes(const Platform& platform, Bytes size) {
-  return timed_message(platform, {{0, 0, {}}, {1, 0, {}}}, "host", size, {}).warm;
-}
-
-TEST(Striping, TwoAdaptersHaveTwiceTheBandwidth) {
-  expect_near(between_nodes(with_two_adapters(), kWholeMessage), kOverhead + kWholeMessage / kTwoWires);
-}
-
-TEST(Striping, UntilAnotherPartLimits) {
+/// On a machine that is changed before, to gpu0 of the other node or another one, which has the second adapter alone.
+Seconds between_nodes(Bytes size, const std::function<void(Platform&)>& change = {}, int gpu = 0) {
   Platform platform = with_two_adapters();
-  for (HostMemory& memory : platform.node.memories) memory.bandwidth = Sourced<Rate>{Rate{4e9}, {}};
-  expect_near(between_nodes(platform, kWholeMessage), kOverhead + kWholeMessage / Rate{4e9});
+  if (change) change(platform);
+  return timed_message(platform, {{0, 0, {}}, {1, gpu, {}}}, "host", size, {}).warm;
 }
 
-TEST(Striping, TheSlowerHalfIsTheLast) {
-  Platform platform = with_two_adapters();
-  link_of(platform, "sockets").forward.value = Rate{1e9};
-  expect_near(between_nodes(platform, kWholeMessage), kOverhead + kHalf / Rate{1e9});
+TEST(Striping, TwoAdaptersHaveTwiceTheBandwidthUntilAnotherPartLimits) {
+  expect_near(between_nodes(kWholeMessage), kOverhead + kWholeMessage / kTwoWires);
+  const auto memories = [](Platform& platform) {
+    for (HostMemory& memory : platform.node.memories) memory.bandwidth = made_up(Rate{4e9});
+  };
+  expect_near(between_nodes(kWholeMessage, memories), kOverhead + kWholeMessage / Rate{4e9});
+  const auto one_half = [](Platform& platform) { link_of(platform, "sockets").forward.value = Rate{1e9}; };
+  expect_near(between_nodes(kWholeMessage, one_half), kOverhead + kHalf / Rate{1e9});
+  const auto of_each = [](Platform& platform) { platform.network.value().rate = made_up(Rate{2e9}); };
+  expect_near(between_nodes(kWholeMessage, of_each), kOverhead + kWholeMessage / Rate{4e9});
 }
 
-TEST(Striping, ARateIsThatOfOneAdapter) {
-  Platform platform = with_two_adapters();
-  platform.network.value().rate = Sourced<Rate>{Rate{2e9}, {}};
-  expect_near(between_nodes(platform, kWholeMessage), kOverhead + kWholeMessage / Rate{4e9});
-}
-
-TEST(Striping, SmallMessagesTakeOneAdapter) {
-  Platform platform = with_two_adapters();
-  platform.network.value().striped_from = Sourced<Bytes>{kWholeMessage, {}};
-  expect_near(between_nodes(platform, kHalf), kOverhead + kHalf / kWire);
-}
-
-TEST(Striping, BothEndsNeedTheAdapters) {
-  const Platform platform = with_two_adapters();
-  const Seconds warm = timed_message(platform, {{0, 0, {}}, {1, 1, {}}}, "host", kWholeMessage, {}).warm;
-  expect_near(warm, kOverhead + kWholeMessage / kWire);
+TEST(Striping, SmallMessagesAndEndsWithOneAdapterTakeOne) {
+  const auto large = [](Platform& platform) { platform.network.value().striped_from = made_up(kWholeMessage); };
+  expect_near(between_nodes(kHalf, large), kOverhead + kHalf / kWire);
+  expect_near(between_nodes(kWholeMessage, {}, 1), kOverhead + kWholeMessage / kWire);
 }
 
 TEST(Striping, EachAdapterHasItsGap) {
   constexpr Seconds kGap = 100.0_us;
   Platform platform = with_two_adapters();
-  platform.node.nics.back().gap = Sourced<Seconds>{kGap, {}};
+  platform.node.nics.back().gap = made_up(kGap);
   // Two messages at once: the second one's half waits for the second adapter.
   simulate(platform, std::vector<Place>{{0, 0, {}}, {1, 0, {}}}, [&](Rank& rank) {
     const Buffer buffer = rank.allocate(Memory::pinned, kHalf);

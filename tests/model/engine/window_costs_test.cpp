@@ -32,8 +32,8 @@ void expect_signals(const Platform& platform, Engine engine, Seconds first, Seco
 
 TEST(SignalGap, ComesBesideTheGapOfTheNextPut) {
   Platform platform = sample_platform();
-  platform.copies.at(CopyKind::peer).gap = with_source(Piecewise(kGap));
-  platform.runtime.signal_gap = with_source(kBehindSignal);
+  platform.copies.at(CopyKind::peer).gap = made_up(Piecewise(kGap));
+  platform.runtime.signal_gap = made_up(kBehindSignal);
   const Seconds each = 1_MiB / kPeer + kSignal;
   expect_signals(platform, Engine::dma, kOverhead + each, kBehindSignal + kGap + each);
 }
@@ -41,10 +41,10 @@ TEST(SignalGap, ComesBesideTheGapOfTheNextPut) {
 TEST(SignalGap, OfAKernelIsANumberOfItsOwn) {
   constexpr Seconds kKernelSignal = 2.0_us;
   Platform platform = sample_platform();
-  platform.copies.at(CopyKind::kernel_push).gap = with_source(Piecewise(kGap));
-  platform.runtime.signal_gap = with_source(100.0_us);
-  platform.runtime.kernel_signal = with_source(Piecewise(kKernelSignal));
-  platform.runtime.kernel_signal_gap = with_source(kBehindSignal);
+  platform.copies.at(CopyKind::kernel_push).gap = made_up(Piecewise(kGap));
+  platform.runtime.signal_gap = made_up(100.0_us);
+  platform.runtime.kernel_signal = made_up(Piecewise(kKernelSignal));
+  platform.runtime.kernel_signal_gap = made_up(kBehindSignal);
   const Seconds each = kKernelSignal + 1_MiB / kKernelPush;
   expect_signals(platform, Engine::kernel, kOverhead + each, kBehindSignal + kGap + each);
 }
@@ -69,21 +69,21 @@ std::array<Seconds, 2> arrivals(const Platform& platform, Bytes size) {
 TEST(Gap, LiesBetweenTheBytesOfTwoMessages) {
   constexpr Seconds kMessageGap = 40.0_us;
   Platform platform = sample_platform();
-  platform.intra_node.gap = with_source(Piecewise({{1_KiB, Seconds{}}, {1_MiB, kMessageGap}}));
+  platform.intra_node.gap = made_up(Piecewise({{1_KiB, Seconds{}}, {1_MiB, kMessageGap}}));
   const auto [first, second] = arrivals(platform, 1_MiB);
   expect_near(second - first, kMessageGap + 1_MiB / kSharedMemory);
 }
 
 TEST(Gap, IsNothingToTheFirstMessage) {
   Platform platform = sample_platform();
-  platform.intra_node.gap = with_source(Piecewise({{1_MiB, 40.0_us}}));
+  platform.intra_node.gap = made_up(Piecewise({{1_MiB, 40.0_us}}));
   expect_near(arrivals(platform, 1_MiB)[0], kOverhead + 1_MiB / kSharedMemory);
 }
 
 TEST(PeerRead, HasANumberOfItsOwnWhereThePlatformTellsOne) {
   Platform platform = sample_platform();
   platform.copies[CopyKind::peer_read] = platform.copies.at(CopyKind::peer);
-  platform.copies.at(CopyKind::peer_read).latency = with_source(Piecewise({{1_B, 7.0_us}}));
+  platform.copies.at(CopyKind::peer_read).latency = made_up(Piecewise({{1_B, 7.0_us}}));
   push(platform, kPeers, 0, [](Rank& rank, Buffer own, Buffer theirs) {
     Seconds start = rank.now();
     EXPECT_EQ(wait(rank, rank.copy(View(own), View(theirs), Stream{}, Engine::dma), kLong), Status::delivered);

@@ -4,7 +4,6 @@
 #include "model/engine/simulation.hpp"
 #include "protocols/core/tags.hpp"
 #include "tests/model/engine/one_message.hpp"
-#include "tests/model/engine/timed_message.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -48,30 +47,38 @@ TEST(WithinNode, SmcudaHasNoSingleCopy) {
 }
 
 TEST(WithinNode, InLoopbackAMessageCostsWhatTheNetworkCosts) {
-  expect_near(host_message(platform({.loopback = true}), kFirst, kSecond, 1_MiB),
-              kOverhead + kSocketHop * 3 + 1_MiB / kWire);
+  const Platform machine = platform({.loopback = true});
+  expect_near(host_message(machine, kFirst, kSecond, 1_MiB), kOverhead + kSocketHop * 3 + 1_MiB / kWire);
+  expect_near(host_message(machine, kLone, kLone, 1_MiB), kOverhead + 1_MiB / kWire);
 }
 
-TEST(WithinNode, InLoopbackItMayComeBackToTheMemoryFromWhichItCame) {
-  expect_near(host_message(platform({.loopback = true}), kLone, kLone, 1_MiB), kOverhead + 1_MiB / kWire);
-}
-
-TEST(WithinNode, InLoopbackItCrossesTheAdaptersBusOnTheWayOut) {
-  Platform machine = platform({.loopback = true});
-  machine.node.links.back().backward.value = Rate{1e9};
-  expect_near(host_message(machine, kFirst, kSecond, 1_MiB), kOverhead + kSocketHop * 3 + 1_MiB / Rate{1e9});
-}
-
-TEST(WithinNode, InLoopbackItCrossesTheAdaptersBusOnTheWayIn) {
-  Platform machine = platform({.loopback = true});
-  machine.node.links.back().forward.value = Rate{1e9};
-  expect_near(host_message(machine, kFirst, kSecond, 1_MiB), kOverhead + kSocketHop * 3 + 1_MiB / Rate{1e9});
+TEST(WithinNode, InLoopbackItCrossesTheAdaptersBusOutAndIn) {
+  for (const auto way : {&Link::forward, &Link::backward}) {
+    Platform machine = platform({.loopback = true});
+    (machine.node.links.back().*way).value = Rate{1e9};
+    expect_near(host_message(machine, kFirst, kSecond, 1_MiB), kOverhead + kSocketHop * 3 + 1_MiB / Rate{1e9});
+  }
 }
 
 TEST(WithinNode, InLoopbackAMessageGetsHalfOfWhatTheAdapterMovesBothWays) {
   Platform machine = platform({.loopback = true});
   machine.fabric.value().duplex = Sourced<Rate>{Rate{4e9}, {}};
   expect_near(host_message(machine, kFirst, kSecond, 1_MiB), kOverhead + kSocketHop * 3 + 1_MiB / Rate{2e9});
+}
+
+/// From one adapter to another each of them moves it one way.
+TEST(WithinNode, InLoopbackBetweenTwoAdaptersItGetsAllOfThem) {
+  Platform machine = platform({.loopback = true});
+  machine.fabric.value().duplex = Sourced<Rate>{Rate{4e9}, {}};
+  Node& node = machine.node;
+  node.nics.push_back({.name = "nic1"});
+  Link second = node.links.back();
+  second.name = "second";
+  second.from = "nic1";
+  second.to = "hub1";
+  node.links.push_back(second);
+  node.gpus[1].nic = "nic1";
+  expect_near(host_message(machine, kLone, kFirst, 1_MiB), kOverhead + 1_MiB / kWire);
 }
 
 TEST(WithinNode, InLoopbackItSharesTheAdapterWithMessagesFromOtherNodes) {
@@ -112,27 +119,18 @@ TEST(WithinNode, PeerCopiesDoNotCareHowMessagesGo) {
   expect_near(timed.cold, kExport + kControl + kOpen + kOverhead + 1_MiB / kNearWrite + kControl + kSocketHop * 6);
 }
 
-TEST(WithinNode, CopiesOfASizeDelayALargeMessageByTheFirstAndByEachCall) {
-  constexpr Bytes piece = 64_KiB;
-  // 17 pieces, the last of one byte. In the sample a call of memcpy costs kHost.
-  constexpr Bytes size = 1_MiB + 1_B;
-  expect_near(host_message(platform({.copy_size = piece}), kFirst, kSecond, size),
-              kHost + 1.0_us + piece / kMemcpy + kHost * 17 + size / kWithinNode);
-}
-
-TEST(WithinNode, AMessageOfOnePieceIsCopiedTwiceWithoutOverlap) {
-  expect_near(host_message(platform({.copy_size = 1_MiB}), kFirst, kSecond, 64_KiB),
-              kHost + 1.0_us + 64_KiB / kMemcpy + kHost + 64_KiB / kWithinNode);
-}
-
-TEST(WithinNode, CopiesOfASizeAreForMessagesAboveTheEagerLimit) {
-  expect_near(host_message(platform({.copy_size = 1_KiB}), kFirst, kSecond, kEager),
-              kHost + 1.0_us + kEager / kWithinNode);
-}
-
-TEST(WithinNode, CopiesOfASizeDoNotConcernMessagesBetweenNodes) {
-  expect_near(host_message(platform({.copy_size = 64_KiB}), kFirst, {1, 1, {}}, 1_MiB),
-              kOverhead + kSocketHop * 3 + 1_MiB / kWire);
+/// By the first one and by each call of memcpy, which costs kHost in the sample: of messages within a node above the
+/// eager limit.
+TEST(WithinNode, CopiesOfASizeDelayALargeMessage) {
+  constexpr Bytes kPiece = 64_KiB;
+  constexpr Bytes kSeventeen = 1_MiB + 1_B;  // pieces, the last of one byte
+  const auto with = [](Bytes piece) { return platform({.copy_size = piece}); };
+  expect_near(host_message(with(kPiece), kFirst, kSecond, kSeventeen),
+              kHost + 1.0_us + kPiece / kMemcpy + kHost * 17 + kSeventeen / kWithinNode);
+  expect_near(host_message(with(1_MiB), kFirst, kSecond, kPiece),
+              kHost + 1.0_us + kPiece / kMemcpy + kHost + kPiece / kWithinNode);
+  expect_near(host_message(with(1_KiB), kFirst, kSecond, kEager), kHost + 1.0_us + kEager / kWithinNode);
+  expect_near(host_message(with(kPiece), kFirst, {1, 1, {}}, 1_MiB), kOverhead + kSocketHop * 3 + 1_MiB / kWire);
 }
 
 }  // namespace

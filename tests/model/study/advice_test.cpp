@@ -295,6 +295,9 @@ TEST(BestSingleTuning, NeedsATimeForEverySize) {
   contestant.samples[8_KiB] = {sample(4_KiB, 1, 20)};
   contestant.samples[16_KiB] = {sample(8_KiB, 1, 30)};
   EXPECT_FALSE(best_single_tuning(contestant, {})) << "neither was tried twice";
+  // Of pieces of 4 KiB there is one time: a message of 4 KiB is a whole one.
+  contestant.samples[4_KiB] = {sample(0_B, 1, 10)};
+  EXPECT_FALSE(best_single_tuning(contestant, {}));
   EXPECT_FALSE(best_single_tuning({.who = {"p", {}}}, {}));
 }
 

@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +30,21 @@ void expect_same(const Thrown& thrown) {
 TEST(ChildProcess, GivesItsText) {
   const std::string text(1'000'000, 'x');  // more than a pipe holds
   EXPECT_EQ(in_child_process([&] { return text; }), text);
+}
+
+TEST(ChildProcess, GivesItsTextWhateverInterruptsIt) {
+  std::string text;
+  for (int i = 0; i < 300'000; ++i) text += std::to_string(i);
+  EXPECT_EQ(in_child_process([&] {
+              struct sigaction action {};
+              action.sa_handler = [](int) {};
+              ::sigaction(SIGALRM, &action, nullptr);
+              const itimerval often{.it_interval = {.tv_sec = 0, .tv_usec = 50},
+                                    .it_value = {.tv_sec = 0, .tv_usec = 50}};
+              ::setitimer(ITIMER_REAL, &often, nullptr);
+              return text;
+            }),
+            text);
 }
 
 TEST(ChildProcess, ItsErrorsKeepTheirClass) {

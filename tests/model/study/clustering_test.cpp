@@ -104,14 +104,6 @@ TEST(Clustering, PlacesAreDealtOutJobByJob) {
   EXPECT_EQ(cluster.places, places("0/0 1/0 2/0 0/1 1/1 2/1 0/2 1/2")) << "the last two are the background's";
 }
 
-TEST(Clustering, ARowHasTheSizeTheJobAndItsTimes) {
-  std::ostringstream out;
-  print_point({.size = 64_KiB, .jobs = {{"ring", 10, 15}, {"direct", 8, 8}}}, out);
-  EXPECT_EQ(out.str(),
-            "       65536    1 ring                     10.00        15.00    1.500\n"
-            "       65536    2 direct                    8.00         8.00    1.000\n");
-}
-
 TEST(Clustering, SeveralAlgorithmsAreRefused) {
   bench::WorkloadPlan plan = shift_over_hosts();
   plan.algorithms.push_back(plan.algorithms.front());

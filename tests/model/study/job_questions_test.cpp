@@ -2,20 +2,19 @@
 #include <algorithm>
 #include <functional>
 #include <set>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "model/study/idle_options.hpp"
 #include "model/study/jobs/job_advice.hpp"
 #include "model/study/jobs/protocol_choice.hpp"
 #include "model/study/jobs/simulated_job.hpp"
 #include "model/study/sensitivity.hpp"
+#include "model/study/shares.hpp"
 #include "platforms/machine/fabric.hpp"
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/tools/variation.hpp"
@@ -142,6 +141,58 @@ TEST(JobQuestions, AdviceChangesNothingForNothing) {
   EXPECT_GT(advice.simulations, 5U) << "chunks were tried";
 }
 
+TEST(Room, OfAGpuIsSharedByItsRanks) {
+  const auto room = room_of(sample_platform(), {{0, 0, {}}, {0, 1, {}}, {1, 1, {}}, {0, 1, {}}});
+  for (const auto& [rank, gib] : {std::pair{0, 6}, {1, 3}, {2, 6}, {3, 3}}) {
+    EXPECT_EQ(room(RankId{rank}), 1_GiB * static_cast<std::uint64_t>(gib)) << rank;
+  }
+}
+
+/// The passes of a transform, the way out of the GPU, and that through the adapter, which the ranks of a node share.
+TEST(SharesByMachine, AreWhatRanksAreThroughWithInASecond) {
+  constexpr double kElement = 16;
+  constexpr double kMemory = 100e9;
+  constexpr double kBus = 8e9;
+  constexpr double kNarrowBus = 4e9;
+  Platform platform = sample_platform();
+  platform.gpu_types.front().transforms =
+      TransformCosts{.memory = {.value = Rate{kMemory}}, .compute = {.value = Flops{1e12}}};
+  Link& bus = *std::ranges::find(platform.node.links, "bus1", &Link::name);
+  bus.forward.value = Rate{kNarrowBus};
+  const std::vector<Place> places{{0, 0, {}}, {0, 1, {}}, {1, 0, {}}, {0, 2, {}}};
+  bench::ArrayJob job{.name = "fft", .element = Bytes{16}};
+  job.global.lengths = {64, 1, 8192};  // one pass, none, two
+  const auto seconds = [&](double passes, double narrowest, double of_node, double adapters) {
+    const double sent = 3.0 / 4;
+    return kElement * (2 * passes / kMemory + sent / narrowest + (4 - of_node) / 4 * of_node / adapters);
+  };
+  const auto expect = [&](double passes, double adapters) {
+    const std::vector<double> shares = shares_by_machine(platform, places, job);
+    ASSERT_EQ(shares.size(), places.size());
+    const std::vector<double> narrowest{kBus, kNarrowBus, kBus, kBus};
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      const double expected = 1 / seconds(passes, narrowest[i], places[i].node == 0 ? 3 : 1, adapters);
+      EXPECT_NEAR(shares[i] / expected, 1, 1e-9) << i;
+    }
+  };
+  expect(3, kWire.bytes_per_second());
+  job.name = "reshape";
+  expect(0, kWire.bytes_per_second());
+  platform.node.nics.push_back({.name = "nic1"});
+  expect(0, 2 * kWire.bytes_per_second());
+  job.name = "fft";
+  platform.gpu_types.front().transforms.reset();
+  EXPECT_THROW(shares_by_machine(platform, places, job), InputError);
+}
+
+TEST(SharesByMachine, OfASingleNodeCountNoAdapter) {
+  Platform platform = sample_platform();
+  platform.fabric.reset();
+  const bench::ArrayJob job{.name = "reshape", .element = Bytes{16}};
+  EXPECT_NEAR(shares_by_machine(platform, {{0, 0, {}}, {0, 1, {}}}, job)[0], 8e9 / 16 * 2, 1);
+  EXPECT_EQ(shares_by_machine(platform, {{0, 0, {}}}, job), std::vector{1.0}) << "alone it sends nothing";
+}
+
 /// A chunk as long as the longest message cuts none.
 TEST(IdlePieces, ADepthIsForMessagesThatAreCut) {
   const Platform platform = read_platform("platforms/keeneland-kids.yaml");
@@ -153,29 +204,6 @@ TEST(IdlePieces, ADepthIsForMessagesThatAreCut) {
     const Settings settings = make_settings(staging, asked);
     EXPECT_EQ(idle_pieces(asked, {staging, settings, sizes, path}).empty(), chunk < 256_KiB) << chunk.count();
   }
-}
-
-/// Made by hand: of three sizes the first two have the same setting.
-TEST(JobQuestions, SizesThatFollowEachOtherWithTheSameSettingsAreALine) {
-  const Platform platform = sample_platform();
-  JobSearch search{.platform = &platform, .job = shift(), .any_depth = true};
-  search.job.workload.algorithm = "direct";
-  JobAdvice advice{.workload = "shift", .ranks = 2};
-  for (const auto& [size, depth] : {std::pair{1_KiB, 2}, {2_KiB, 2}, {4_KiB, 4}}) {
-    const JobSample given{.setting = {.place = "spread", .within = "host"}, .algorithm = "direct", .time_us = 10};
-    JobSample best = given;
-    best.setting.depth = depth;
-    best.setting.between = "gpudirect-v3";
-    best.time_us = 5;
-    advice.sizes.push_back({.size = size, .given = given, .ranking = {best, given}, .samples = {given, best}});
-  }
-  std::ostringstream out;
-  print_job_advice(advice, search, out);
-  EXPECT_THAT(out.str(), ::testing::ContainsRegex("\n  1K to 2K  .*--depth 2\n  4K  .*--depth 4\n"));
-  const nlohmann::json point = to_json(advice, search)["points"][2];
-  EXPECT_EQ(point["given"]["protocol_between"], "host") << "the one protocol is that of all pairs";
-  EXPECT_EQ(point["ranking"][0]["protocol_between"], "gpudirect-v3");
-  EXPECT_EQ(point["ranking"][0]["protocol"], "host");
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "model/study/sweep/study_report.hpp"
 #include "model/study/sweep/study_results.hpp"
 #include "protocols/core/errors.hpp"
+#include "tests/support/drawn.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -81,39 +82,90 @@ TEST(Study, NamesStandForOptions) {
   EXPECT_THAT(refusal_of("axes: {design: {a: {json: x}}}\n"), HasSubstr("--json is not of a study's point"));
 }
 
-/// What is asked has a best choice each; the fabric's cost stands beside every one.
+/// What is asked has a best choice each, of what is as fast the first; the fabric's cost stands beside every one.
 TEST(Study, ChoicesHaveTheirCost) {
   const StudyIdentity identity{.study = "s", .program = "p", .axes = {"question", "design"}, .points = 4};
-  const auto row = [](const char* question, const char* design, double us, std::uint64_t ports) {
-    return StudyRow{
-        .values = {question, design}, .bytes = 64, .time_us = us, .samples = 1, .ports = ports, .cables = 7};
+  const auto row = [](const char* question, const char* design, std::uint64_t bytes, double us, std::uint64_t ports) {
+    return StudyRow{.values = {question, design},
+                    .bytes = bytes,
+                    .time_us = us,
+                    .rate_MBps = 8,
+                    .samples = 1,
+                    .ports = ports,
+                    .cables = 7};
   };
-  const std::vector<StudyRow> rows{row("reduce", "rails", 4, 1536), row("reduce", "tree", 2, 1024),
-                                   row("step", "rails", 5, 1536), row("step", "tree", 6, 1024)};
-  const std::vector<BestRow> best = best_rows(identity, rows);
-  ASSERT_EQ(best.size(), 2U) << "one for each question";
-  EXPECT_EQ(best[0].row->values[1], "tree");
-  EXPECT_EQ(best[1].row->values[1], "rails");
-  const std::string page = report::to_markdown(to_document("s", identity, rows));
-  EXPECT_THAT(page, HasSubstr("| question reduce | 64 | design rails | 4.000 | 2.000 | 1536 | 7 |"));
-  EXPECT_LT(page.find("| question reduce | 64 | design tree | 2.000"),
-            page.find("| question reduce | 64 | design rails"));
-  EXPECT_THAT(to_csv(identity, rows), HasSubstr("samples,ports,cables,error\nreduce,rails,64,,4,0,0,0,1,1536,7,\n"));
-  std::vector<StudyRow> sizes = rows;
-  for (const StudyRow& each : rows) {
-    sizes.push_back(each);
-    sizes.back().bytes = 128;
-  }
-  const std::string both = report::to_markdown(to_document("s", identity, sizes));
-  for (const char* of : {"| question reduce | 64 | design ", "| question step | 128 | design "}) {
-    int count = 0;
-    for (std::size_t at = both.find(of); at != std::string::npos; at = both.find(of, at + 1)) ++count;
-    EXPECT_EQ(count, 1 + 2) << "the best, and each choice: " << of;
-  }
-  std::vector<StudyRow> none = rows;
-  for (StudyRow& each : none) each.ports = each.cables = 0;
-  EXPECT_THAT(report::to_markdown(to_document("s", identity, none)), ::testing::Not(HasSubstr("ports")));
-  EXPECT_THAT(to_csv(identity, none), HasSubstr("samples,error\n"));
+  std::vector<StudyRow> rows{row("reduce", "rails", 64, 4, 1536), row("reduce", "tree", 64, 2, 1024),
+                             row("step", "rails", 64, 5, 1536), row("step", "tree", 64, 6, 1024),
+                             row("reduce", "rails", 2048, 7, 1536)};
+  EXPECT_EQ(report::drawn(to_document("s", identity, rows)), R"(# s
+
+Simulated by p.
+
+## The fastest
+
+| of | size | the fastest | time us | 5th | 95th | MB/s |
+| --- | ---: | --- | ---: | ---: | ---: | ---: |
+| question reduce | 64 | design tree | 2.000 | 0.000 | 0.000 | 8.0 |
+| question step | 64 | design rails | 5.000 | 0.000 | 0.000 | 8.0 |
+| question reduce | 2K | design rails | 7.000 | 0.000 | 0.000 | 8.0 |
+
+## What each choice takes and costs
+
+Ports of switches that a cable ends at, and cables of adapters and between switches, of the nodes that there are.
+
+| of | size | choice | time us | times the fastest | ports | cables |
+| --- | ---: | --- | ---: | ---: | ---: | ---: |
+| question reduce | 64 | design tree | 2.000 | 1.000 | 1024 | 7 |
+| question reduce | 64 | design rails | 4.000 | 2.000 | 1536 | 7 |
+| question step | 64 | design rails | 5.000 | 1.000 | 1536 | 7 |
+| question step | 64 | design tree | 6.000 | 1.200 | 1024 | 7 |
+| question reduce | 2K | design rails | 7.000 | 1.000 | 1536 | 7 |
+
+## What each axis changes
+
+How much longer each value takes than the best value of its axis, all else the same: geometric means.
+
+bars of Times the best value's time, 
+  question reduce, question: 0..1
+  question step, question: 0..1.936
+  design rails, design: 0..1.414
+  design tree, design: 0..1.095
+| axis | value | times the best value's time | compared |
+| --- | --- | ---: | ---: |
+| question | reduce | 1.000 | 2 |
+| question | step | 1.936 | 2 |
+| design | rails | 1.414 | 2 |
+| design | tree | 1.095 | 2 |
+
+## All points
+
+Along any axis, with a curve for each value of another; of the rest one value, or the one that is fastest.
+
+explorer of Every point, along 2, curves 0
+  question: reduce step
+  design, the best: rails tree
+  size: 64 2K
+  time in us
+  rate in MB/s
+  0 0 0 0:4 0:8
+  0 1 0 0:2 0:8
+  1 0 0 0:5 0:8
+  1 1 0 0:6 0:8
+  0 0 1 0:7 0:8
+| question | design | size | time us | 5th | 95th | MB/s |
+| --- | --- | ---: | ---: | ---: | ---: | ---: |
+| reduce | rails | 64 | 4.000 | 0.000 | 0.000 | 8.0 |
+| reduce | tree | 64 | 2.000 | 0.000 | 0.000 | 8.0 |
+| step | rails | 64 | 5.000 | 0.000 | 0.000 | 8.0 |
+| step | tree | 64 | 6.000 | 0.000 | 0.000 | 8.0 |
+| reduce | rails | 2K | 7.000 | 0.000 | 0.000 | 8.0 |
+
+)");
+  EXPECT_EQ(to_csv(identity, {rows.begin(), 1}),
+            "question,design,bytes,ran,time_us,p5_us,p95_us,MBps,samples,ports,cables,error\n"
+            "reduce,rails,64,,4,0,0,8,1,1536,7,\n");
+  for (StudyRow& each : rows) each.ports = each.cables = 0;
+  EXPECT_THAT(report::to_markdown(to_document("s", identity, rows)), Not(HasSubstr("ports")));
 }
 
 TEST(Study, SaysWhereItIsWrong) {
@@ -127,6 +179,11 @@ TEST(Study, SaysWhereItIsWrong) {
   EXPECT_THAT(refusal_of("axes: {chunk: [1]}\ncombine: sum\n"), HasSubstr("'product' or 'zip'"));
   EXPECT_THAT(refusal_of("axes: {chunk: [1]}\nsamples: 3\n"), HasSubstr("nothing has a 'spread'"));
   EXPECT_THAT(refusal_of("axes: {chunk: [1]}\nspread: {a: 0%}\n"), HasSubstr("'0%' is no spread above 0"));
+  for (const std::string spread : {"5", "x%", "-5%", "101%", "5%%"}) {
+    EXPECT_THAT(refusal_of("axes: {chunk: [1]}\nsamples: 2\nspread: {a: " + spread + "}\n"),
+                HasSubstr("'" + spread + "' is no spread above 0"));
+  }
+  EXPECT_EQ(refusal_of("axes: {chunk: [1]}\nsamples: 2\nspread: {a: 100%}\n"), "accepted");
   EXPECT_THAT(refusal_of("axes: {chunk: [1]}\naxis: 1\n"), HasSubstr("axis"));
   EXPECT_THAT(refusal_of("points: [{chunk: 1}, {depth: 1}]\n"), HasSubstr("same options as the first"));
   EXPECT_THAT(refusal_of("points: [{}, {}]\n"), HasSubstr("one option at least"));
@@ -209,6 +266,9 @@ TEST_F(Databases, KeepWhatIsFinishedAndKnowTheirStudy) {
   other.study = "other points";
   EXPECT_THROW(StudyDatabase(file("a.sqlite"), other, true), UsageError);
   other = identity_;
+  other.axes = {"depth"};
+  EXPECT_THROW(StudyDatabase(file("a.sqlite"), other, true), UsageError);
+  other = identity_;
   other.program = "twinlink-sim 2";
   EXPECT_THROW(StudyDatabase(file("a.sqlite"), other, true), UsageError);
   StudyDatabase database(file("a.sqlite"), identity_, true);
@@ -263,22 +323,51 @@ TEST(StudyReport, SaysWhatIsFastestAndWhatEachAxisChanges) {
   std::vector<StudyRow> rows;
   for (const auto& [platform, chunk, time] : {std::tuple{"a", "1K", 10.0}, std::tuple{"a", "2K", 20.0},
                                               std::tuple{"b", "1K", 30.0}, std::tuple{"b", "2K", 15.0}}) {
-    rows.push_back(
-        {.values = {platform, chunk}, .bytes = 64, .time_us = time, .p5_us = time, .p95_us = time, .samples = 1});
+    rows.push_back({.values = {platform, chunk},
+                    .bytes = 64,
+                    .time_us = time,
+                    .p5_us = time - 1,
+                    .p95_us = time + 2,
+                    .rate_MBps = 64 / time,
+                    .samples = 3});
   }
+  // 1K: 1 and 2 times the better one, geometric mean sqrt(2); 2K: 2 and 1.
+  EXPECT_THAT(report::drawn(to_document("chunks", identity, rows)),
+              AllOf(HasSubstr("| platform a | 64 | chunk 1K | 10.000 | 9.000 | 12.000 | 6.4 |\n"
+                              "| platform b | 64 | chunk 2K | 15.000 | 14.000 | 17.000 | 4.3 |\n"),
+                    HasSubstr("| platform | a | 1.155 | 2 |\n| platform | b | 1.732 | 2 |\n"
+                              "| chunk | 1K | 1.414 | 2 |\n| chunk | 2K | 1.414 | 2 |\n"),
+                    HasSubstr("explorer of Every point, along 0, curves 1\n"),
+                    HasSubstr("\n  0 1 0 0:20 from 19 to 22 0:3.2\n")));
   rows.push_back({.values = {"b", "4K"}, .error = "no such chunk"});
   const std::string text = report::to_markdown(to_document("chunks <&>", identity, rows));
-  EXPECT_THAT(text, HasSubstr("| platform a | 64 | chunk 1K | 10.000 |"));
-  EXPECT_THAT(text, HasSubstr("| platform b | 64 | chunk 2K | 15.000 |"));
-  // 1K: 1 and 2 times the better one, geometric mean sqrt(2); 2K: 2 and 1. 4K has no time, so nothing is said of it.
-  EXPECT_THAT(text, Not(HasSubstr("| chunk | 4K | 1")));
-  EXPECT_THAT(text, HasSubstr("platform b, chunk 4K: no such chunk"));
-  rows.pop_back();
-  EXPECT_THAT(report::to_markdown(to_document("chunks", identity, rows)), HasSubstr("| chunk | 2K | 1.414 | 2 |"));
+  EXPECT_THAT(text, AllOf(HasSubstr("| platform | b | 1.732 | 2 |"), Not(HasSubstr("| chunk | 1K |"))))
+      << "4K has no time, so nothing is said of that axis";
+  EXPECT_THAT(text, HasSubstr("## What could not run\n\n- platform b, chunk 4K: no such chunk\n"));
+  EXPECT_EQ(report::to_markdown(to_document("none", identity, {&rows.back(), 1})),
+            "# none\n\nSimulated by p.\n\nNo point could run.\n\n## What could not run\n\n"
+            "- platform b, chunk 4K: no such chunk\n");
   rows.resize(2);
   EXPECT_THAT(report::to_markdown(to_document("chunks", identity, rows)),
               AllOf(HasSubstr("| chunk | 2K | 2.000 | 1 |"), Not(HasSubstr("| platform | a |"))))
       << "of one value there is nothing to compare";
+}
+
+/// Of more rows than a reader looks through the table has the first; along the axis that has most values.
+TEST(StudyReport, TableEndsSomewhere) {
+  const StudyIdentity identity{.study = "s", .program = "p", .axes = {"chunk", "depth", "ranks"}};
+  std::vector<StudyRow> rows;
+  for (int i = 0; i < 1000; ++i) {
+    rows.push_back({.values = {"1K", std::to_string(i % 500), std::to_string(i / 500)}, .time_us = 1, .samples = 1});
+  }
+  const auto explorer = [&] { return std::get<report::Explorer>(to_document("s", identity, rows).back()); };
+  EXPECT_EQ(explorer().title, "Every point");
+  EXPECT_EQ(explorer().along, 1U);
+  EXPECT_EQ(explorer().curves, 2U);
+  rows.push_back({.values = {"1K", "0", "2"}, .time_us = 1, .samples = 1});
+  EXPECT_EQ(explorer().title, "Every point; the table has the first 1000 of 1001");
+  EXPECT_EQ(explorer().table.rows.size(), 1000U);
+  EXPECT_EQ(explorer().rows.size(), 1001U);
 }
 
 TEST(StudyReport, SaysHowManyAreAsFast) {
@@ -289,15 +378,18 @@ TEST(StudyReport, SaysHowManyAreAsFast) {
         std::tuple{"2K", "2", 9.0}, std::tuple{"4K", "1", 9.00049}, std::tuple{"4K", "2", 9.001}}) {
     rows.push_back({.values = {chunk, depth}, .bytes = 64, .time_us = time, .samples = 1});
   }
-  std::ostringstream best;
-  print_best(identity, rows, best);
-  EXPECT_THAT(best.str(), HasSubstr("2K, 1 (and 2 more, as fast)\n")) << "to the digits that are shown";
+  const auto printed = [&] {
+    std::ostringstream best;
+    print_best(identity, rows, best);
+    return best.str();
+  };
+  EXPECT_EQ(printed(), R"(#     size       time us         MB/s  the fastest chunk, depth
+        64         9.000         0.00  2K, 1 (and 2 more, as fast)
+)") << "to the digits that are shown";
   EXPECT_THAT(report::to_markdown(to_document("s", identity, rows)),
               HasSubstr("| chunk 2K, depth 1 (and 2 more, as fast) |"));
   rows.resize(3);
-  std::ostringstream alone;
-  print_best(identity, rows, alone);
-  EXPECT_THAT(alone.str(), HasSubstr("2K, 1\n"));
+  EXPECT_THAT(printed(), HasSubstr("2K, 1\n"));
 }
 
 TEST(SizeTimes, AreReadAsTheyWereWritten) {

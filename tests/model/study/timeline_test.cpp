@@ -111,6 +111,39 @@ TEST(Timeline, TheProgramsOwnWordsAreNotTheProtocols) {
   EXPECT_THAT(slices_of(events_of({own})), ElementsAre("control messages: program: send_control 0 1"));
 }
 
+/// Who else listens is told first; links are those that somebody may see, at the last rank's end.
+TEST(Timeline, LinksShowWhatCrossedThem) {
+  Timeline timeline;
+  SimulationOptions options;
+  std::vector<std::string> told;
+  options.observer = [&](const OpReport& each) { told.push_back(each.step); };
+  options.on_flow = [&](const FlowRecord& flow) { told.push_back(std::to_string(flow.number)); };
+  timeline.watch(options);
+  const SharedLink wire{};
+  const SharedLink bus{};
+  const SharedLink unknown{};
+  int reads = 0;
+  *options.link_use = [&] {
+    ++reads;
+    return std::vector<LinkUse>{{&wire, "wire", Rate{1}, 1}, {&bus, "bus", Rate{1}, 1}};
+  };
+  options.on_flow({.number = 3, .links = {&bus, &unknown}, .began = us(4), .ended = us(6)});
+  options.on_flow({.number = 4, .links = {&bus}, .began = us(4), .ended = us(6)});  // of nobody
+  OpReport sent = message(1, "send", 0, tags::kData, 0, 12);
+  sent.flows = {3, 7};
+  options.observer(message(0, "send", 1, tags::kData, 1, 2));
+  options.observer(sent);
+  options.on_flow({.number = 7, .links = {&wire, &bus}, .began = us(6), .ended = us(12)});
+  timeline.rank_ends(2);
+  EXPECT_EQ(reads, 0);
+  timeline.rank_ends(2);
+  EXPECT_EQ(reads, 1);
+  EXPECT_THAT(told, ElementsAre("3", "4", "send", "send", "7"));
+  EXPECT_THAT(slices_of(json::parse(timeline.text(kTwoPlaces)).at("traceEvents")),
+              UnorderedElementsAre("sends: send 1 2", "sends: send 0 12", "bus: rank 1: send 4 6",
+                                   "wire: rank 1: send 6 12", "bus: rank 1: send 6 12"));
+}
+
 TEST(Timeline, IsCutWhereAViewerWouldGetSlow) {
   Timeline timeline;
   SimulationOptions options;

@@ -28,11 +28,11 @@ void begin_together(MeasuredRank& rank, int round) {
 }
 
 /// The second time through a job of two or three ranks: connections are made and memory is known. Once per process.
-std::vector<Played> second_round(const std::string& text, const std::string& protocol, const std::vector<Place>& places,
+std::vector<Played> second_round(const std::string& text, const std::vector<Place>& places = {kLoneGpu, kOtherNode},
                                  const Platform& platform = sample_platform()) {
   const Job job(workloads::goal::read_trace(text, "a.goal"));
   std::vector<Played> all(places.size());
-  const Protocol& used = find_protocol(protocol);
+  const Protocol& used = find_protocol("host");
   simulate(platform, places, [&](MeasuredRank& inner) {
     ConcurrentRank rank(inner);
     workloads::goal::Player player(rank, {&used, &used, used.defaults(), used.defaults()}, job);
@@ -55,8 +55,7 @@ Seconds host_message(Bytes size) { return kHost + kLatency + size / kWire; }
 TEST(GoalForms, AChainIsTheSumOfItsParts) {
   const std::vector<Played> all = second_round(
       "num_ranks 2\nrank 0 {\na: calc 100000\nb: send 1048576b to 1\nb requires a\nc: recv 524288b from 1\n}\n"
-      "rank 1 {\na: recv 1048576b from 0\nb: calc 50000\nb requires a\nc: send 524288b to 0\nc requires b\n}\n",
-      "host", {kLoneGpu, kOtherNode});
+      "rank 1 {\na: recv 1048576b from 0\nb: calc 50000\nb requires a\nc: send 524288b to 0\nc requires b\n}\n");
   const Seconds there = calc(100) + host_message(1_MiB);
   expect_near(all[0].ended, there + calc(50) + host_message(512_KiB));
   // Rank 1 waits for the first message, and rank 0 from the end of its send to the answer.
@@ -66,8 +65,7 @@ TEST(GoalForms, AChainIsTheSumOfItsParts) {
 
 TEST(GoalForms, DifferentCpusRunSideBySideAndOneInTurn) {
   const std::vector<Played> all = second_round(
-      "num_ranks 2\nrank 0 {\ncalc 100000 cpu 0\ncalc 70000 cpu 1\n}\nrank 1 {\ncalc 100000\ncalc 70000\n}\n", "host",
-      {kLoneGpu, kOtherNode});
+      "num_ranks 2\nrank 0 {\ncalc 100000 cpu 0\ncalc 70000 cpu 1\n}\nrank 1 {\ncalc 100000\ncalc 70000\n}\n");
   expect_near(all[0].ended, calc(100));
   expect_near(all[1].ended, calc(100) + calc(70));
   expect_near(all[0].waited, Seconds{});
@@ -76,8 +74,7 @@ TEST(GoalForms, DifferentCpusRunSideBySideAndOneInTurn) {
 TEST(GoalForms, RequiresWaitsForTheEndAndIRequiresForTheStart) {
   const std::vector<Played> all = second_round(
       "num_ranks 2\nrank 0 {\na: calc 100000\nb: calc 70000 cpu 1\nb irequires a\n}\n"
-      "rank 1 {\na: calc 100000\nb: calc 70000 cpu 1\nb requires a\nc: calc 0 cpu 2\nc requires b\n}\n",
-      "host", {kLoneGpu, kOtherNode});
+      "rank 1 {\na: calc 100000\nb: calc 70000 cpu 1\nb requires a\nc: calc 0 cpu 2\nc requires b\n}\n");
   expect_near(all[0].ended, calc(100));
   expect_near(all[1].ended, calc(100) + calc(70));
 }
@@ -86,8 +83,7 @@ TEST(GoalForms, RequiresWaitsForTheEndAndIRequiresForTheStart) {
 TEST(GoalForms, ALateReceiverHoldsNoSenderUp) {
   const std::vector<Played> all = second_round(
       "num_ranks 2\nrank 0 {\na: send 1048576b to 1\nb: calc 10000\nb requires a\n}\n"
-      "rank 1 {\na: calc 9000000\nb: recv 1048576b from 0\nb requires a\n}\n",
-      "host", {kLoneGpu, kOtherNode});
+      "rank 1 {\na: calc 9000000\nb: recv 1048576b from 0\nb requires a\n}\n");
   expect_near(all[0].ended, host_message(1_MiB) + calc(10));
   expect_near(all[1].ended, calc(9000));
 }
@@ -95,8 +91,7 @@ TEST(GoalForms, ALateReceiverHoldsNoSenderUp) {
 TEST(GoalForms, MessagesBothWaysDoNotWaitForEachOther) {
   const std::vector<Played> all = second_round(
       "num_ranks 2\nrank 0 {\nsend 1048576b to 1\nrecv 1048576b from 1\n}\n"
-      "rank 1 {\na: calc 1000000\nb: send 1048576b to 0\nb requires a\nrecv 1048576b from 0\n}\n",
-      "host", {kLoneGpu, kOtherNode});
+      "rank 1 {\na: calc 1000000\nb: send 1048576b to 0\nb requires a\nrecv 1048576b from 0\n}\n");
   expect_near(all[0].ended, calc(1000) + host_message(1_MiB));
   expect_near(all[0].waited, calc(1000));
 }
@@ -114,8 +109,7 @@ TEST(GoalForms, SendsOfOneMomentAreAWindow) {
     sends += "send 8b to 1 tag " + std::to_string(i) + "\n";
     receives += "recv 8b from 0 tag " + std::to_string(i) + "\n";
   }
-  const std::vector<Played> all =
-      second_round("num_ranks 2\n" + rank_text(0, sends) + rank_text(1, receives), "host", {kLoneGpu, kOtherNode});
+  const std::vector<Played> all = second_round("num_ranks 2\n" + rank_text(0, sends) + rank_text(1, receives));
   expect_near(all[0].ended, kHost * kMessages + kLatency + 8_B / kWire);
   expect_near(all[1].ended, all[0].ended);
 }
@@ -125,16 +119,14 @@ TEST(GoalForms, SendsOfOneMomentAreAWindow) {
 TEST(GoalForms, SendsThatDoNotWaitForEachOtherOverlap) {
   const std::vector<Played> all = second_round(
       "num_ranks 2\n" + rank_text(0, "send 8b to 1 tag 1\nc: calc 2000\ns: send 8b to 1 tag 2\ns requires c\n") +
-          rank_text(1, "recv 8b from 0 tag 1\nrecv 8b from 0 tag 2\n"),
-      "host", {kLoneGpu, kOtherNode});
+      rank_text(1, "recv 8b from 0 tag 1\nrecv 8b from 0 tag 2\n"));
   expect_near(all[0].ended, kHost + calc(2) + host_message(8_B));
 }
 
 TEST(GoalForms, ASendThatRequiresAnotherWaitsForIt) {
   const std::vector<Played> all =
       second_round("num_ranks 2\n" + rank_text(0, "a: send 8b to 1 tag 1\nb: send 8b to 1 tag 2\nb requires a\n") +
-                       rank_text(1, "recv 8b from 0 tag 1\nrecv 8b from 0 tag 2\n"),
-                   "host", {kLoneGpu, kOtherNode});
+                   rank_text(1, "recv 8b from 0 tag 1\nrecv 8b from 0 tag 2\n"));
   expect_near(all[1].ended, host_message(8_B) * 2);
 }
 
@@ -151,7 +143,7 @@ Seconds over_two_adapters(const std::string& nic, Bytes size) {
   const std::vector<Played> all = second_round(
       "num_ranks 2\n" + rank_text(0, "send " + bytes + "b to 1 tag 0\nsend " + bytes + "b to 1 tag 1" + nic + "\n") +
           rank_text(1, "recv " + bytes + "b from 0 tag 0\nrecv " + bytes + "b from 0 tag 1" + nic + "\n"),
-      "host", {kLoneGpu, kOtherNode}, platform);
+      {kLoneGpu, kOtherNode}, platform);
   return all[1].ended;
 }
 
@@ -166,15 +158,13 @@ TEST(GoalForms, TheNumberOfTheNicIsAnAdapterOfTheNode) {
 TEST(GoalForms, AMessageToItselfIsACopy) {
   constexpr Rate kHostCopy{8e9};
   const std::vector<Played> all = second_round(
-      "num_ranks 2\n" + rank_text(0, "s: send 1048576b to 0\nr: recv 1048576b from 0\n") + rank_text(1, "calc 10\n"),
-      "host", {kLoneGpu, kOtherNode});
+      "num_ranks 2\n" + rank_text(0, "s: send 1048576b to 0\nr: recv 1048576b from 0\n") + rank_text(1, "calc 10\n"));
   expect_near(all[0].ended, kOverhead + 1_MiB / kHostCopy);
 }
 
 TEST(GoalForms, AReceiveMayBeLongerThanItsMessage) {
   const std::vector<Played> all =
-      second_round("num_ranks 2\n" + rank_text(0, "send 100b to 1\n") + rank_text(1, "recv 1048576b from 0\n"), "host",
-                   {kLoneGpu, kOtherNode});
+      second_round("num_ranks 2\n" + rank_text(0, "send 100b to 1\n") + rank_text(1, "recv 1048576b from 0\n"));
   expect_near(all[1].ended, host_message(100_B));
 }
 
@@ -187,7 +177,7 @@ TEST(GoalForms, AReceiveOfAnySourceTakesTheFirstMessage) {
                                  "c requires b\n") +
                        rank_text(1, "c: calc 50000\ns: send 8b to 0 tag 5\ns requires c\n") +
                        rank_text(2, "c: calc 20000\ns: send 8b to 0 tag 5\ns requires c\n"),
-                   "host", {kLoneGpu, kOtherNode, {2, 0, {}}});
+                   {kLoneGpu, kOtherNode, {2, 0, {}}});
   expect_near(all[0].ended, calc(20) + host_message(8_B) + calc(100));
 }
 
@@ -200,7 +190,7 @@ TEST(GoalForms, TheReceiversOverheadLiesBehindTheArrival) {
   const std::vector<Played> all = second_round(
       "num_ranks 3\n" + rank_text(0, "recv 1024b from 1\n") +
           rank_text(1, "b: recv 1024b from 2\nc: send 1024b to 0\nc requires b\n") + rank_text(2, "send 1024b to 1\n"),
-      "host", {kLoneGpu, kOtherNode, {2, 0, {}}}, platform);
+      {kLoneGpu, kOtherNode, {2, 0, {}}}, platform);
   expect_near(all[0].ended, (host_message(1_KiB) + kReceiver) * 2);
 }
 

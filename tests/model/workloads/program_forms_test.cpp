@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/engine/simulation.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/gpu/program.hpp"
+#include "protocols/gpu/work.hpp"
 #include "protocols/registry.hpp"
-#include "tests/model/workloads/block_machine.hpp"
+#include "tests/model/engine/block_machine.hpp"
 #include "tests/platforms/sample_platform.hpp"
 #include "tests/support/finish.hpp"
 
@@ -29,8 +31,7 @@ Settings settings_of(const std::string& format, int channels, Bytes slot = 64_Ki
 /// there.
 Seconds time_on(const Platform& platform, const std::vector<Place>& places, const Settings& settings, Collective what,
                 Bytes size, int times = 1) {
-  Seconds last{};
-  simulate(platform, places, [&](MeasuredRank& rank) {
+  return simulated(platform, places, [&](MeasuredRank& rank, Seconds& last) {
     const Buffer data = rank.allocate(Memory::device, size);
     rank.fill(View(data), summable(1));
     const auto all = find_protocol("nccl").join(rank, settings);
@@ -40,16 +41,15 @@ Seconds time_on(const Platform& platform, const std::vector<Place>& places, cons
     EXPECT_TRUE(all->run(what, View(data), times).ok());
     last = std::max(last, rank.now() - start);
   });
-  return last;
 }
 Seconds time_of(const std::vector<Place>& places, const Settings& settings, Collective what, Bytes size) {
   return time_on(machine_with_blocks(), places, settings, what, size);
 }
 
 /// The same of a message, until the receiver has it.
-Seconds time_of_message(const std::vector<Place>& places, const Settings& settings, Bytes size) {
-  Seconds arrived{};
-  simulate(machine_with_blocks(), places, [&](MeasuredRank& rank) {
+Seconds time_of_message(const std::vector<Place>& places, const Settings& settings, Bytes size,
+                        const Platform& platform = machine_with_blocks()) {
+  return simulated(platform, places, [&](MeasuredRank& rank, Seconds& arrived) {
     const View data(rank.allocate(Memory::device, size));
     const auto channel = find_protocol("nccl").connect(rank, RankId{1 - rank.id().value}, settings);
     const auto move = [&] { return rank.id().value == 0 ? channel->send(data) : channel->receive(data); };
@@ -59,7 +59,6 @@ Seconds time_of_message(const std::vector<Place>& places, const Settings& settin
     EXPECT_TRUE(move().ok());
     if (rank.id().value == 1) arrived = rank.now() - start;
   });
-  return arrived;
 }
 
 /// Two elements for each rank: every step is a hop, and lines go through as they come.
@@ -129,8 +128,8 @@ Seconds beside_hops(const std::string& format, Seconds hop) {
   platform.gpu_types.front().blocks->ll128_rate = made_up(Rate{kBlockRate.bytes_per_second() / 4});
   return time_on(platform, peers(2), settings_of(format, 1), Collective::all_reduce, kElements) - kOverhead - hop * 2;
 }
-TEST(ProgramForms, LinesOfLlHaveTheirOwnRate) { expect_near(beside_hops("ll", kHopLl), 32_B / kBlockRate * 2); }
-TEST(ProgramForms, LinesOfLl128HaveTheirOwnRate) {
+TEST(ProgramForms, LinesHaveTheirOwnRates) {
+  expect_near(beside_hops("ll", kHopLl), 32_B / kBlockRate * 2);
   expect_near(beside_hops("ll128", kHopLl128), 128_B / kBlockRate * 4);
 }
 
@@ -156,11 +155,9 @@ TEST(ProgramForms, SlotsOfABroadcastFollowEachOther) {
 }
 
 /// Half of what lines of LL carry are flags, and of LL128 a sixteenth.
-TEST(ProgramForms, FlagsTakeTheirShareOfALinkInLl) {
+TEST(ProgramForms, FlagsTakeTheirShareOfALink) {
   expect_near(time_of_message(peers(2), settings_of("ll", 1, 32_KiB), 24_KiB),
               kOverhead + 48_KiB / kBlockRate + kHopLl);
-}
-TEST(ProgramForms, FlagsTakeTheirShareOfALinkInLl128) {
   expect_near(time_of_message(peers(2), settings_of("ll128", 1, 64_KiB), 30_KiB),
               kOverhead + 32_KiB / kBlockRate + kHopLl128);
 }
@@ -181,16 +178,12 @@ TEST(ProgramForms, ASenderWaitsForCredit) {
 }
 
 /// Blocks add up until a kernel's stores reach no more. The last slots of all are taken in at once.
-Seconds of_channels(int channels, Rate rate) {
-  return kOverhead + 8_MiB / rate + kHopSimple + 64_KiB * static_cast<std::uint64_t>(channels) / kLocal;
-}
-TEST(ProgramForms, FourBlocksMoveFourTimesAsMuch) {
-  const Seconds time = time_of_message(peers(2), settings_of("simple", 4), 8_MiB);
-  EXPECT_NEAR(time.value() / of_channels(4, Rate{4e9}).value(), 1, 1e-4);
-}
-TEST(ProgramForms, EightBlocksShareWhatAKernelReaches) {
-  const Seconds time = time_of_message(peers(2), settings_of("simple", 8), 8_MiB);
-  EXPECT_NEAR(time.value() / of_channels(8, kKernelPush).value(), 1, 1e-4);
+TEST(ProgramForms, BlocksMoveMoreUntilTheyShareWhatAKernelReaches) {
+  for (const auto& [channels, rate] : {std::pair{4, Rate{4e9}}, {8, kKernelPush}}) {
+    const Seconds last = 64_KiB * static_cast<std::uint64_t>(channels) / kLocal;
+    const Seconds time = time_of_message(peers(2), settings_of("simple", channels), 8_MiB);
+    EXPECT_NEAR(time.value() / (kOverhead + 8_MiB / rate + kHopSimple + last).value(), 1, 1e-4) << channels;
+  }
 }
 
 /// There are steps that store nothing to a peer: if all channels took these at once, a reduce-scatter would take a
@@ -230,6 +223,34 @@ TEST(ProgramForms, MessagesBothWaysPassEachOther) {
 TEST(ProgramForms, WithoutPeerAccessBlocksMeetInHostMemory) {
   expect_near(time_of_message({kLoneGpu, kFirstPeer}, settings_of("ll", 1), 8_B),
               kOverhead + kLl + kBus + kBus * 2 + 16_B / kBlockRate);
+}
+
+/// Stored slots come down one way of each link, and loads up the other one.
+TEST(ProgramForms, WithoutPeerAccessLoadsComeByTheWayToTheGpu) {
+  constexpr Bytes kSlot = 64_KiB;
+  constexpr Rate kNarrow{0.25e9};
+  Platform platform = machine_with_blocks();
+  std::ranges::find(platform.node.links, "bus1", &Link::name)->backward.value = kNarrow;
+  expect_near(time_of_message({kLoneGpu, kFirstPeer}, settings_of("simple", 1, kSlot), kSlot, platform),
+              kOverhead + kSlot / kBlockRate + kSimple + kBus * 3 + kBus * 2 + kSlot / kNarrow);
+}
+
+/// Who gave it up is not told, though it had come.
+TEST(ProgramForms, AnAbandonedWaitForASlotIsOver) {
+  simulate(machine_with_blocks(), peers(1), [](MeasuredRank& rank) {
+    gpu::FifoSlot slot{.program = {.slot = 64, .slots = 2}};
+    slot.fifo = View(rank.allocate(Memory::device, Bytes{gpu::fifo_room(slot.program)}));
+    rank.raise_slot(slot);
+    rank.abandon(rank.await_slot(slot));
+    finish(rank, rank.await_slot(slot), kLong);
+    EXPECT_EQ(rank.now(), Seconds{});
+    slot.step = 1;
+    const Op next = rank.await_slot(slot);
+    EXPECT_EQ(wait(rank, next, 5.0_us), Status::timed_out);
+    rank.raise_slot(slot);
+    finish(rank, rank.await_slot(slot), kLong);
+    expect_near(rank.now(), 5.0_us);
+  });
 }
 
 /// Between nodes a line is stored into host memory, the CPU sends the slot, and the receiver's block fetches it there.
@@ -288,15 +309,25 @@ Seconds by_links(int ranks, Bytes size) {
 
 class BehindASwitch : public ::testing::TestWithParam<int> {};
 
+/// With two slots what is offered waits until the round before the last has been taken.
 TEST_P(BehindASwitch, ARoundIsAnOfferASumAndItsNews) {
   const int ranks = GetParam();
   constexpr Bytes kChunk = 16_KiB;
   const Seconds others = kChunk * static_cast<std::uint64_t>(ranks - 1) / kLocal;
-  const Seconds offered = others + kSimple + kWay;
-  const Seconds told = kSimple + kWay * 3 + others;
   const Bytes size = kChunk * static_cast<std::uint64_t>(ranks);
-  expect_near(time_on(machine_with_switch(), peers(ranks), by_switch(1), Collective::all_reduce, size),
-              kOverhead + offered + kWay * 2 + by_links(ranks, size) + told);
+  Settings settings = by_switch(1, kChunk);
+  settings.depth = 2;
+  Seconds offered{};
+  Seconds summed{};
+  std::vector<Seconds> taken;
+  for (const std::size_t rounds : {1U, 2U, 3U, 4U, 5U}) {
+    const std::size_t round = rounds - 1;
+    offered = std::max(offered, round < 2 ? Seconds{} : taken[round - 2]) + others;
+    summed = std::max(summed, offered + kSimple + kWay) + kWay * 2 + by_links(ranks, size);
+    taken.push_back(std::max(summed + kSimple + kWay * 3, round < 1 ? Seconds{} : taken[round - 1]) + others);
+    expect_near(time_on(machine_with_switch(), peers(ranks), settings, Collective::all_reduce, size * rounds),
+                kOverhead + taken.back());
+  }
 }
 
 /// Rounds follow each other: the links are always busy, but for the first offer and the last news.

@@ -13,7 +13,7 @@
 #include "protocols/registry.hpp"
 #include "protocols/workloads/execution.hpp"
 #include "protocols/workloads/experts.hpp"
-#include "tests/model/workloads/block_machine.hpp"
+#include "tests/model/engine/block_machine.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -31,8 +31,7 @@ Settings by_blocks(int blocks, const std::string& order = {}) {
 
 /// From the common start until the receiver goes on, of a message whose memory is known.
 Seconds time_of_put(const Settings& settings, Bytes size, bool both_ways = false) {
-  Seconds arrived{};
-  simulate(machine_with_blocks(), peers(2), [&](MeasuredRank& rank) {
+  return simulated(machine_with_blocks(), peers(2), [&](MeasuredRank& rank, Seconds& arrived) {
     const std::uint64_t self = static_cast<std::uint64_t>(rank.id().value);
     const View out(rank.allocate(Memory::device, size));
     const View in(rank.allocate(Memory::device, size));
@@ -53,7 +52,6 @@ Seconds time_of_put(const Settings& settings, Bytes size, bool both_ways = false
     arrived = std::max(arrived, rank.now() - start);
     EXPECT_TRUE(rank.check(in, Payload{7 + 1 - self}).intact());
   });
-  return arrived;
 }
 
 TEST(PutForms, AMessageIsALaunchItsBytesAndTheWayOfItsFenceAndSignal) {
@@ -83,8 +81,7 @@ struct Experts {
 
 /// Of an even routing, `block` for each expert of each rank.
 Seconds time_to_experts(bool back, const Experts& experts, Bytes block, int times = 1) {
-  Seconds last{};
-  simulate(machine_with_blocks(), peers(experts.ranks), [&](MeasuredRank& rank) {
+  return simulated(machine_with_blocks(), peers(experts.ranks), [&](MeasuredRank& rank, Seconds& last) {
     const int count = experts.ranks * experts.of_each;
     const workloads::Shape shape{.ranks = experts.ranks, .experts = {.count = count, .top = 1}};
     const std::uint64_t elements = block.count() / 8 * static_cast<std::uint64_t>(count);
@@ -109,7 +106,6 @@ Seconds time_to_experts(bool back, const Experts& experts, Bytes block, int time
     last = std::max(last, rank.now() - start);
     EXPECT_EQ(workloads::fault_in(rank, schedule, buffers), std::nullopt);
   });
-  return last;
 }
 
 /// A block stores what it has for each rank and expert, one after the other; the last one is seen, and taken out by all

@@ -6,6 +6,7 @@
 #include "protocols/trace/decorated_rank.hpp"
 #include "tests/protocols/bench/slow_at_first.hpp"
 #include "tests/support/fake_rank.hpp"
+#include "tests/support/said_by.hpp"
 #include "tests/support/test_name.hpp"
 
 namespace twinlink::bench {
@@ -44,12 +45,10 @@ Series run(const FakeWorldOptions& world, std::string_view protocol, const Plan&
 }
 
 std::string refusal_of_run(const FakeWorldOptions& world, std::string_view protocol, const Plan& plan) {
-  try {
-    run(world, protocol, plan);
-  } catch (const CheckError& error) {
-    return error.what();
-  }
-  return "nothing was refused";
+  return said_by<CheckError>([&] { run(world, protocol, plan); });
+}
+std::string refusal_of_run(const std::function<void(MeasuredRank&)>& body) {
+  return said_by<CheckError>([&] { run_fake_world({}, body); });
 }
 
 TEST(SizeSweep, EndsAtItsEndIfItIsReached) {
@@ -94,6 +93,21 @@ TEST(Driver, BidirectionalRateCountsBothDirections) {
   const Point& point = series.points.at(0);
   EXPECT_THAT(point.time_us.median, DoubleNear((4 * message(1_KiB) + kCall) / 4, 1e-6));
   EXPECT_THAT(point.bandwidth_MBps, DoubleNear(2 * 1024 / point.time_us.median, 1e-6));
+}
+
+/// Each buffer has as many rounds as the others, and is checked.
+TEST(Driver, TakesBuffersInTurn) {
+  Plan plan = small_plan(Pattern::pingpong, {4_B});
+  plan.facts.buffers = 3;
+  for (const auto& [iterations, rounds] : {std::pair{1, 3}, {3, 3}, {4, 6}, {6, 6}, {7, 9}}) {
+    plan.small.iterations = iterations;
+    const Point point = run({}, "gpudirect-v2", plan).points.at(0);
+    EXPECT_EQ(point.time_us.n, static_cast<std::size_t>(rounds)) << iterations;
+    EXPECT_NEAR(point.time_us.min, point.time_us.max, 1e-6) << "no buffer is new when it counts";
+  }
+  // Behind the cold message those of the check, the third of which has the third buffer.
+  EXPECT_EQ(refusal_of_run({.fault = {{Fault::Kind::drop, RankId{1}, 3, 2_B}}}, "host", plan),
+            "rank 1: host, 4 B: dropped at byte 2 of message 0");
 }
 
 TEST(Driver, SaysWhatRanAndOnWhat) {
@@ -255,15 +269,11 @@ class StuckRank final : public DecoratedRank {
 };
 
 TEST(Verification, NoticesAMessageThatIsTheOneCheckedBefore) {
-  try {
-    run_fake_world({}, [](MeasuredRank& rank) {
-      StuckRank stuck(rank);
-      measure(stuck, find_protocol("staging"), small_plan(Pattern::pingpong, {1_KiB}));
-    });
-    FAIL() << "an old message went for the new one";
-  } catch (const CheckError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("staging, 1024 B: scrambled at byte 0"));
-  }
+  EXPECT_THAT(refusal_of_run([](MeasuredRank& rank) {
+                StuckRank stuck(rank);
+                measure(stuck, find_protocol("staging"), small_plan(Pattern::pingpong, {1_KiB}));
+              }),
+              HasSubstr("staging, 1024 B: scrambled at byte 0"));
 }
 
 TEST(Verification, IsLeftOutIfAsked) {
@@ -275,14 +285,10 @@ TEST(Verification, IsLeftOutIfAsked) {
 
 TEST(Verification, ReportsAnExchangeThatWasNotDelivered) {
   // The second rank never comes: the first one's message is answered by nobody.
-  try {
-    run_fake_world({}, [](MeasuredRank& rank) {
-      if (rank.id() == RankId{0}) measure(rank, find_protocol("host"), small_plan(Pattern::pingpong, {4_B}));
-    });
-    FAIL() << "a missing peer went unnoticed";
-  } catch (const CheckError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("rank 0"), HasSubstr("timed out")));
-  }
+  EXPECT_THAT(refusal_of_run([](MeasuredRank& rank) {
+                if (rank.id() == RankId{0}) measure(rank, find_protocol("host"), small_plan(Pattern::pingpong, {4_B}));
+              }),
+              AllOf(HasSubstr("rank 0"), HasSubstr("timed out")));
 }
 
 /// Never sees a message of `size` bytes.
@@ -299,15 +305,11 @@ class DeafRank final : public DecoratedRank {
 };
 
 TEST(Verification, ReportsALostMessageWithItsProtocolAndSize) {
-  try {
-    run_fake_world({}, [](MeasuredRank& rank) {
-      DeafRank deaf(rank, 64_B);
-      measure(deaf, find_protocol("staging"), small_plan(Pattern::bidirectional, {16_B, 64_B}));
-    });
-    FAIL() << "a lost message went unnoticed";
-  } catch (const CheckError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("staging, 64 B: timed out"), HasSubstr("step 'receive'")));
-  }
+  EXPECT_THAT(refusal_of_run([](MeasuredRank& rank) {
+                DeafRank deaf(rank, 64_B);
+                measure(deaf, find_protocol("staging"), small_plan(Pattern::bidirectional, {16_B, 64_B}));
+              }),
+              AllOf(HasSubstr("staging, 64 B: timed out"), HasSubstr("step 'receive'")));
 }
 
 // ---- plans ----------------------------------------------------------------------------------------------------------
@@ -327,6 +329,8 @@ TEST(Driver, RefusesPlansThatMakeNoSense) {
   refuses([](Plan& plan) { plan.second = plan.first; });
   refuses([](Plan& plan) { plan.pattern = Pattern::copy; });
   refuses([](Plan& plan) { plan.settings.depth = 0; });
+  refuses([](Plan& plan) { plan.facts.buffers = 0; });
+  refuses([](Plan& plan) { plan.facts.buffers = kMaxBuffers + 1; });
 }
 
 TEST(Driver, RefusesAPathThatTheProtocolDoesNotSupport) {
@@ -365,15 +369,19 @@ class LazyRank final : public DecoratedRank {
   }
 };
 
-TEST(CopyCurve, IsVerified) {
-  try {
-    run_fake_world({.ranks = 1}, [](MeasuredRank& rank) {
-      LazyRank lazy(rank);
-      measure_copy(lazy, Memory::pageable, Locality::near, small_plan(Pattern::copy, {1_KiB}));
-    });
-    FAIL() << "a missing byte went unnoticed";
-  } catch (const CheckError& error) {
-    EXPECT_STREQ(error.what(), "rank 0: copy pageable near, 1024 B: dropped at byte 1023 of host memory");
+TEST(CopyCurve, IsVerifiedIfAsked) {
+  for (const bool verify : {true, false}) {
+    Plan plan = small_plan(Pattern::copy, {1_KiB});
+    plan.verify = verify;
+    const auto measured = [&] {
+      run_fake_world({.ranks = 1}, [&](MeasuredRank& rank) {
+        LazyRank lazy(rank);
+        measure_copy(lazy, Memory::pageable, Locality::near, plan);
+      });
+    };
+    EXPECT_EQ(
+        said_by<CheckError>(measured),
+        verify ? "rank 0: copy pageable near, 1024 B: dropped at byte 1023 of host memory" : "nothing was refused");
   }
 }
 

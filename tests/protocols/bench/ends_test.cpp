@@ -3,11 +3,17 @@
 
 #include <gmock/gmock.h>
 
+#include <optional>
+#include <set>
+#include <string>
+
 #include "protocols/bench/cli/settings_options.hpp"
 #include "protocols/bench/measure/one_process.hpp"
 #include "protocols/bench/measure/trace.hpp"
 #include "protocols/registry.hpp"
+#include "protocols/trace/decorated_rank.hpp"
 #include "tests/support/fake_rank.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -44,22 +50,12 @@ Series run(std::string_view protocol, const Plan& plan, const FakeWorldOptions& 
   return series;
 }
 
-template <class Call>
-std::string refusal_of_call(const Call& call) {
-  try {
-    call();
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "nothing was refused";
-}
-
 TEST(Ends, AreReadAndWrittenAlike) {
   for (const char* text : {"device,host", "host,device", "pinned,host", "device,device"}) {
     EXPECT_EQ(to_string(parse_ends(text)), text);
   }
   for (const char* wrong : {"device", "device,host,host", "", "gpu,host", "device,"}) {
-    EXPECT_THAT(refusal_of_call([&] { parse_ends(wrong); }), HasSubstr("device, host or pinned")) << wrong;
+    EXPECT_THAT(said_by([&] { parse_ends(wrong); }), HasSubstr("device, host or pinned")) << wrong;
   }
 }
 
@@ -80,8 +76,7 @@ TEST(Ends, AreRefusedWithTheReasonWhereBytesGoFromGpuToGpu) {
   for (const char* protocol : {"gpudirect-v2", "cuda-ipc", "symmetric-put"}) {
     Plan plan = plan_of(protocol, 4_B);
     plan.facts.ends = parse_ends("device,host");
-    EXPECT_THAT(refusal_of_call([&] { check_ends(find_protocol(protocol), plan); }), HasSubstr("from GPU to GPU"))
-        << protocol;
+    EXPECT_THAT(said_by([&] { check_ends(find_protocol(protocol), plan); }), HasSubstr("from GPU to GPU")) << protocol;
     plan.facts.ends = parse_ends("device,device");
     EXPECT_NO_THROW(check_ends(find_protocol(protocol), plan));
   }
@@ -89,7 +84,7 @@ TEST(Ends, AreRefusedWithTheReasonWhereBytesGoFromGpuToGpu) {
   plan.facts.ends = parse_ends("pinned,host");
   EXPECT_NO_THROW(check_ends(find_protocol("host"), plan));
   plan.facts.ends = parse_ends("device,host");
-  EXPECT_THAT(refusal_of_call([&] { check_ends(find_protocol("host"), plan); }), HasSubstr("host memory only"));
+  EXPECT_THAT(said_by([&] { check_ends(find_protocol("host"), plan); }), HasSubstr("host memory only"));
 }
 
 TEST(Ends, EveryProtocolThatTakesHostMemoryDeliversFromIt) {
@@ -164,12 +159,58 @@ TEST(OneProcess, TracesNoMessageAndNoHandle) {
   for (const char* never : {"send", "receive", "open", "export", "control"}) EXPECT_THAT(text, Not(HasSubstr(never)));
 }
 
+/// Copies nothing in one stream; what is copied there ends as `status`.
+class BrokenStream final : public DecoratedRank {
+ public:
+  BrokenStream(MeasuredRank& inner, int stream, Status status)
+      : DecoratedRank(inner), stream_(stream), status_(status) {}
+  Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override {
+    const bool broken = stream.index == stream_;
+    if (broken) to.length = from.length = {};
+    const Op op = DecoratedRank::start_copy(to, from, blocks, stream, engine);
+    if (broken) broken_.insert(op.id);
+    return op;
+  }
+  std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override {
+    auto ended = DecoratedRank::wait_any(ops, deadline);
+    if (ended && broken_.contains(ops[ended->index].id)) ended->status = status_;
+    return ended;
+  }
+
+ private:
+  int stream_;
+  Status status_;
+  std::set<std::uint64_t> broken_{};
+};
+
+TEST(OneProcess, ProvesTheWayThereAndTheWayBack) {
+  for (const Pattern pattern : {Pattern::pingpong, Pattern::bandwidth, Pattern::bidirectional}) {
+    for (const int stream : {0, 1}) {
+      for (const Status status : {Status::delivered, Status::peer_failed}) {
+        Plan plan = plan_of("gpudirect-v2", 1_KiB);
+        plan.facts.one_process = true;
+        plan.pattern = pattern;
+        plan.verify = status == Status::delivered;
+        const std::string said = said_by<CheckError>([&] {
+          run_fake_world({}, [&](MeasuredRank& rank) {
+            BrokenStream broken(rank, stream, status);
+            measure(broken, find_protocol("gpudirect-v2"), plan);
+          });
+        });
+        const bool used = stream == 0 || pattern != Pattern::bandwidth;
+        const char* const why = plan.verify ? "dropped at byte 0 of message 0" : "peer failed";
+        EXPECT_EQ(said, used ? std::string("rank 0: one process, 1024 B: ") + why : "nothing was refused");
+      }
+    }
+  }
+}
+
 TEST(OneProcess, RefusesWhatIsMoreThanSuchACopy) {
   const auto refused = [](std::string_view protocol, const std::function<void(Plan&)>& change) {
     Plan plan = plan_of(protocol, 4_B);
     plan.facts.one_process = true;
     change(plan);
-    return refusal_of_call([&] { check_one_process(find_protocol(protocol), plan); });
+    return said_by([&] { check_one_process(find_protocol(protocol), plan); });
   };
   EXPECT_EQ(refused("gpudirect-v2", [](Plan&) {}), "nothing was refused");
   EXPECT_THAT(refused("staging", [](Plan&) {}), HasSubstr("-p gpudirect-v2"));
@@ -192,7 +233,7 @@ TEST(Counters, TellOfBothEnds) {
 TEST(TwoNames, OfOneOptionWithTwoValuesAreAnError) {
   const Protocol& protocol = find_protocol("cuda-aware");
   const auto refused = [&](const NamedValues& values, std::optional<Bytes> chunk = std::nullopt) {
-    return refusal_of_call([&] { make_settings(protocol, {.chunk = chunk, .options = values}); });
+    return said_by([&] { make_settings(protocol, {.chunk = chunk, .options = values}); });
   };
   EXPECT_EQ(refused({{"ipc", "0"}, {"MV2_CUDA_IPC", "1"}}),
             "protocol 'cuda-aware': ipc=0 and MV2_CUDA_IPC=1 are two values of one option");

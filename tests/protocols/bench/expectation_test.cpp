@@ -10,6 +10,7 @@
 
 #include "protocols/bench/results/files.hpp"
 #include "tests/protocols/bench/samples.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -35,12 +36,7 @@ class ExpectationFile : public testing::Test {
   }
   /// What is said of a file for which the plan was spoilt, or of one that was.
   [[nodiscard]] std::string refusal() const {
-    try {
-      static_cast<void>(read());
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "nothing was refused";
+    return said_by<InputError>([&] { return read(); });
   }
 
   fs::path file_ = fs::path(testing::TempDir()) /
@@ -127,12 +123,7 @@ TEST(Expectation, ReadsBackWhatWasWritten) {
 
 TEST(Expectation, AWrongMemberIsNamed) {
   const auto refused = [](nlohmann::json expected) -> std::string {
-    try {
-      expectation_of({{"expected", std::move(expected)}}, "m.json");
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "nothing was refused";
+    return said_by<InputError>([&] { expectation_of({{"expected", std::move(expected)}}, "m.json"); });
   };
   const auto with_point = [](nlohmann::json point) {
     return nlohmann::json{{"file", "s"}, {"platform", "p"}, {"points", nlohmann::json::array({std::move(point)})}};

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protocols/core/errors.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -46,12 +47,7 @@ TEST_F(Files, ThatCannotBeWrittenToTheirEndLeaveTheOldOneAndNothingElse) {
   const rlimit little{.rlim_cur = 4096, .rlim_max = before.rlim_max};
   std::signal(SIGXFSZ, SIG_IGN);
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &little), 0);
-  std::string why;
-  try {
-    write_file(folder_ / "f", std::string(100'000, 'x'));
-  } catch (const Error& error) {
-    why = error.what();
-  }
+  const std::string why = said_by<Error>([&] { write_file(folder_ / "f", std::string(100'000, 'x')); });
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
   EXPECT_THAT(why, testing::HasSubstr("File too large"));
   EXPECT_EQ(content_of(folder_ / "f"), "old");

@@ -2,6 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "protocols/bench/measure/timeline.hpp"
@@ -72,15 +77,62 @@ TEST(GatheredTimeline, HasWhatEachRankDid) {
   for (const auto& [sent, taken] : exchanges) EXPECT_NE(reports[sent].rank, reports[taken].rank);
 }
 
-TEST(GatheredTimeline, IsAFileForAViewer) {
-  const auto events =
-      nlohmann::json::parse(timeline_text(reports_of_talk(100), {"here", "there"}, {})).at("traceEvents");
-  const auto count = [&](const char* kind) {
-    return std::ranges::count_if(events, [&](const auto& event) { return event.at("ph") == kind; });
+/// Two copies queued in one stream, one by the copy engine and one by a kernel; two sends that overlap, the first of
+/// which is received; and a link that it takes.
+TEST(Timeline, IsAFileForAViewer) {
+  const auto report = [](int rank, std::string_view verb, double started, double ended) {
+    OpReport made{.rank = RankId{rank}, .step = "do " + std::string(verb), .verb = verb, .size = 64_B};
+    made.started = Seconds{started * 1e-6};
+    made.ended = Seconds{ended * 1e-6};
+    if (verb != "copy") made.peer = RankId{1 - rank};
+    if (verb == "copy") made.stream = 7;
+    return made;
   };
-  EXPECT_EQ(count("X"), 5);
-  EXPECT_EQ(count("s"), 2);
-  EXPECT_EQ(count("f"), 2);
+  std::vector<OpReport> reports{report(0, "copy", 1, 5), report(0, "copy", 2, 8), report(0, "send", 8, 10),
+                                report(1, "receive", 0, 10), report(0, "send", 9, 12)};
+  reports[0].engine = "copy engine";
+  reports[0].cost = "small";
+  reports[0].route = "gpu0 -> numa0";
+  reports[0].latency = 0.5_us;
+  reports[0].flow = 2.0_us;
+  reports[1].engine = "kernel";
+  reports[1].flow = 1.0_us;
+  reports[2].overhead = 0.25_us;
+  reports[2].completion = 0.75_us;
+  reports[4].tag = Tag{5};
+  const std::vector<LinkSlice> links{{.link = "ib", .operation = 2, .began = 8.5_us, .ended = 9.5_us}};
+  std::vector<std::string> said;
+  const auto text = [](const nlohmann::json& value) {
+    return value.is_string() ? value.get<std::string>() : fmt::format("{:g}", value.get<double>());
+  };
+  const auto file = nlohmann::json::parse(timeline_text(reports, {"here", "there"}, links));
+  for (const auto& event : file.at("traceEvents")) {
+    const std::string kind = event.at("ph");
+    if (kind == "M" && !event.at("args").contains("name")) continue;
+    std::string line = kind + " " + text(event.at("pid"));
+    if (event.contains("tid")) line += "/" + text(event.at("tid"));
+    line += " " + text(kind == "M" ? event.at("args").at("name") : event.at("name"));
+    if (kind != "M") line += " " + text(event.at("ts"));
+    if (kind == "X") {
+      line += " + " + text(event.at("dur"));
+      for (const auto& [key, value] : event.at("args").items()) line += ", " + key + " " + text(value);
+    }
+    said.push_back(line);
+  }
+  EXPECT_THAT(
+      said,
+      ElementsAre("M 0 rank 0 on here", "M 0/0 sends", "M 0/1 sends (2)", "M 0/2 stream 7", "M 0/3 copy engine, small",
+                  "M 0/4 kernel", "M 1 rank 1 on there", "M 1/0 receives", "M 2 links", "M 2/0 ib",
+                  "X 1/0 do receive 0 + 10, bytes 64, peer 0, verb receive",
+                  "X 0/2 do copy 1 + 4, bytes 64, cost entry small, flow us 2, latency us 0.5, route gpu0 -> numa0, "
+                  "verb copy",
+                  "X 0/3 do copy 3 + 2, bytes 64, cost entry small, flow us 2, latency us 0.5, route gpu0 -> numa0, "
+                  "verb copy",
+                  "X 0/4 do copy 5 + 3, bytes 64, flow us 1, verb copy",
+                  "X 0/2 do copy 5 + 3, bytes 64, flow us 1, verb copy",
+                  "X 0/0 do send 8 + 2, bytes 64, completion us 0.75, overhead us 0.25, peer 1, verb send",
+                  "X 2/0 rank 0: do send 8.5 + 1, bytes 64, completion us 0.75, overhead us 0.25, peer 1, verb send",
+                  "X 0/1 do send 9 + 3, bytes 64, peer 1, verb send", "s 0/0 message 8", "f 1/0 message 9.999"));
 }
 
 TEST(GatheredTimeline, KeepsTheFirstOperations) {

@@ -17,6 +17,7 @@
 #include "protocols/trace/decorated_rank.hpp"
 #include "tests/protocols/bench/samples.hpp"
 #include "tests/support/fake_rank.hpp"
+#include "tests/support/said_by.hpp"
 #include "tests/support/test_name.hpp"
 
 namespace twinlink::bench {
@@ -104,15 +105,12 @@ class SloppyRank final : public DecoratedRank {
 };
 
 std::string fault(const std::function<void(std::vector<Block>&)>& spoil) {
-  try {
+  return said_by<CheckError>([&] {
     run_fake_world({}, [&](MeasuredRank& rank) {
       SloppyRank sloppy(rank, spoil);
       measure(sloppy, find_protocol("host"), small_plan("vector:64,128", PackMethod::kernel));
     });
-  } catch (const CheckError& error) {
-    return error.what();
-  }
-  return "nothing was refused";
+  });
 }
 
 TEST(LayoutVerification, FindsABlockThatWasLeftOut) {
@@ -143,12 +141,7 @@ Plan plan_of_layout(std::vector<std::string> arguments) {
 }
 
 std::string refusal_of_layout(std::vector<std::string> arguments) {
-  try {
-    plan_of_layout(std::move(arguments));
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "nothing was refused";
+  return said_by<std::exception>([&] { plan_of_layout(std::move(arguments)); });
 }
 
 TEST(LayoutOptions, ReachThePlan) {

@@ -14,6 +14,7 @@
 #include "protocols/registry.hpp"
 #include "tests/protocols/bench/samples.hpp"
 #include "tests/support/fake_rank.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -189,12 +190,7 @@ std::vector<PairPlan> plans_of(std::vector<std::string> arguments) {
 
 std::string refusal_of_pairs(std::vector<std::string> arguments) {
   arguments.insert(arguments.end(), {"-p", "gpudirect-v1"});
-  try {
-    plans_of(std::move(arguments));
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "nothing was refused";
+  return said_by<std::exception>([&] { plans_of(std::move(arguments)); });
 }
 
 TEST(PairOptions, APairMayRunAnotherProtocol) {

@@ -10,6 +10,7 @@
 
 #include "protocols/registry.hpp"
 #include "tests/protocols/bench/samples.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -35,12 +36,7 @@ Plan plan_of(std::vector<std::string> arguments, const DefaultRepeats& defaults 
 /// What is said of a command line. A protocol is added unless it names one.
 std::string refusal(std::vector<std::string> arguments) {
   if (arguments[0] != "--protocol") arguments.insert(arguments.end(), {"--protocol", "staging"});
-  try {
-    plan_of(std::move(arguments));
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "nothing was refused";
+  return said_by<std::exception>([&] { plan_of(std::move(arguments)); });
 }
 
 TEST(RunOptions, LeaveDefaultsToProtocolPatternAndWorld) {
@@ -51,8 +47,6 @@ TEST(RunOptions, LeaveDefaultsToProtocolPatternAndWorld) {
   EXPECT_EQ(plan.sizes.size(), 25U);
   EXPECT_EQ(plan.settings.depth, find_protocol("gpudirect-v2").defaults().depth);
   EXPECT_EQ(plan.settings.chunk, 0_B);
-  EXPECT_EQ(plan.small.iterations, measured_repeats().latency_small.iterations);
-  EXPECT_GT(plan.budget, Seconds{});
   EXPECT_TRUE(plan.verify);
 }
 
@@ -90,9 +84,15 @@ TEST(RunOptions, PassesReachThePlanWhereTheyAreOffered) {
 }
 
 TEST(RunOptions, RepeatsOfBandwidthAreItsOwn) {
-  const DefaultRepeats defaults = measured_repeats();
-  EXPECT_EQ(plan_of({"-p", "host", "--pattern", "bidirectional"}, defaults).large.iterations,
-            defaults.bandwidth_large.iterations);
+  const auto repeats = [](const char* pattern) {
+    const Plan plan = plan_of({"-p", "host", "--pattern", pattern}, measured_repeats());
+    EXPECT_EQ(plan.budget, Seconds{2});
+    return std::vector{plan.small.warmup, plan.small.iterations, plan.large.warmup, plan.large.iterations};
+  };
+  EXPECT_EQ(repeats("pingpong"), (std::vector{100, 1000, 10, 100}));
+  for (const char* pattern : {"bandwidth", "bidirectional"}) {
+    EXPECT_EQ(repeats(pattern), (std::vector{10, 1000, 2, 100})) << pattern;
+  }
 }
 
 TEST(RunOptions, IterationsAskedForAreNotCutToABudget) {
@@ -170,6 +170,8 @@ TEST(RunOptions, AWindowOfTooManyBlocksIsRefused) {
   EXPECT_THAT(refusal(of_size("2049")), HasSubstr("--layout vector:1,2 gives a window of 16 messages of 2049 more than "
                                                   "32768 blocks; --no-verify takes them"));
   EXPECT_EQ(plan_of(of_size("2K")).window, 16);
+  EXPECT_THAT(refusal(of_size("16K")), HasSubstr("--no-verify takes them"));
+  EXPECT_THAT(refusal(of_size("16385")), Not(HasSubstr("--no-verify")));
   EXPECT_THAT(refusal(unverified("16385")), AllOf(HasSubstr("more than 262144 blocks"), Not(HasSubstr("--no-verify"))));
   EXPECT_EQ(plan_of(unverified("16K")).window, 16);
 }
@@ -197,12 +199,7 @@ TEST(RunOptions, AWindowForPingpongIsRefused) {
 TEST(OutputOptions, FilesThatCannotBeWrittenAreRefusedBeforeTheRun) {
   const std::string folder = testing::TempDir();
   const auto refusal_of = [](const OutputOptions& options) -> std::string {
-    try {
-      require_writable(options);
-    } catch (const UsageError& error) {
-      return error.what();
-    }
-    return "nothing was refused";
+    return said_by([&] { require_writable(options); });
   };
   EXPECT_THAT(refusal_of({.json = folder + "/no-such-folder/r"}), HasSubstr("No such file or directory"));
   EXPECT_THAT(refusal_of({.csv = folder + "/no-such-folder/r"}), HasSubstr("No such file or directory"));

@@ -7,12 +7,14 @@
 
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/results/files.hpp"
-#include "protocols/core/errors.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::bench {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kNone = "nothing was refused";
 
 class OutputFiles : public testing::Test {
  protected:
@@ -28,15 +30,10 @@ class OutputFiles : public testing::Test {
   /// What `check` says, without the name of the folder.
   template <class Check>
   std::string refusal(const Check& check) {
-    try {
-      check();
-    } catch (const UsageError& error) {
-      std::string text = error.what();
-      const std::string prefix = folder_.string() + "/";
-      for (auto at = text.find(prefix); at != std::string::npos; at = text.find(prefix)) text.erase(at, prefix.size());
-      return text;
-    }
-    return "";
+    std::string text = said_by(check);
+    const std::string prefix = folder_.string() + "/";
+    for (auto at = text.find(prefix); at != std::string::npos; at = text.find(prefix)) text.erase(at, prefix.size());
+    return text;
   }
 
   const fs::path folder_ = fs::path(testing::TempDir()) / ("twinlink-output-files-" + std::to_string(::getpid()));
@@ -49,9 +46,9 @@ TEST_F(OutputFiles, AreOthersThanTheInputsAndEachOther) {
     std::string refusal;
   };
   const std::vector<Case> cases{
-      {"new", "other", ""},
-      {"new", "", ""},
-      {"", "", ""},
+      {"new", "other", kNone},
+      {"new", "", kNone},
+      {"", "", kNone},
       {"read", "", "--json read would overwrite an input; name another file"},
       {"./read", "", "--json ./read would overwrite an input; name another file"},
       {"sub/../read", "", "--json sub/../read would overwrite an input; name another file"},
@@ -62,29 +59,23 @@ TEST_F(OutputFiles, AreOthersThanTheInputsAndEachOther) {
       {"new", "new", "--json new and --csv new are the same file; name another one"},
       {"new", "sub/../new", "--json new and --csv sub/../new are the same file; name another one"},
       {"new", "link-to-new", "--json new and --csv link-to-new are the same file; name another one"},
-      {"/dev/null", "/dev/null", ""},
+      {"/dev/null", "/dev/null", kNone},
   };
   const auto in_folder = [this](const std::string& name) { return name.empty() ? fs::path() : folder_ / name; };
   for (const auto& [json, csv, expected] : cases) {
-    const auto ask = [&] {
-      note_output("--json", in_folder(json));
-      note_output("--csv", in_folder(csv));
-    };
     const auto open = [&] {
       for (const fs::path& input : {folder_ / "read", folder_ / "missing", fs::path("/dev/null")}) note_input(input);
     };
-    const FilesInUse files;
-    open();
-    EXPECT_EQ(refusal(ask), expected) << json << " " << csv;
-  }
-  for (const auto& [json, csv, expected] : cases) {
-    const FilesInUse files;
-    const auto ask_and_open = [&] {
-      note_output("--json", in_folder(json));
-      note_output("--csv", in_folder(csv));
-      for (const fs::path& input : {folder_ / "read", folder_ / "missing", fs::path("/dev/null")}) note_input(input);
-    };
-    EXPECT_EQ(refusal(ask_and_open), expected) << "opened later: " << json << " " << csv;
+    for (const bool later : {false, true}) {
+      const FilesInUse files;
+      if (!later) open();
+      const auto ask = [&] {
+        note_output("--json", in_folder(json));
+        note_output("--csv", in_folder(csv));
+        if (later) open();
+      };
+      EXPECT_EQ(refusal(ask), expected) << (later ? "opened later: " : "") << json << " " << csv;
+    }
   }
 }
 
@@ -106,7 +97,7 @@ TEST_F(OutputFiles, OfARunAreAllLookedAt) {
     note_input(folder_ / "read");
     return refusal([&] { require_writable(options); });
   };
-  EXPECT_EQ(of({.output = {.json = folder_ / "a", .csv = folder_ / "b"}, .trace = folder_ / "c"}), "");
+  EXPECT_EQ(of({.output = {.json = folder_ / "a", .csv = folder_ / "b"}, .trace = folder_ / "c"}), kNone);
   EXPECT_EQ(of({.output = {.json = folder_ / "read"}}), "--json read would overwrite an input; name another file");
   EXPECT_EQ(of({.trace = folder_ / "link"}), "--trace link would overwrite an input; name another file");
   EXPECT_EQ(of({.output = {.json = folder_ / "a"}, .trace = folder_ / "a"}),

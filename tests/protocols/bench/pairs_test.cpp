@@ -61,15 +61,35 @@ TEST(Pairs, OutliersAreFarFromWhatIsUsualHere) {
   EXPECT_THAT(outliers({}), SizeIs(0));
 }
 
+/// Devices by their numbers, and a pair that nobody measured.
 TEST(Pairs, TheMatrixMarksThem) {
-  PairFile file = file_of({.ranks = 3}, "gpudirect-v2");
-  file.pairs.series[3].points[0].time_us.median *= 2;  // 0/1 to 0/2
+  PairFile file{.world = "measured"};
+  for (const std::string from : {"0/12", "0/2", "0/0"}) {
+    for (const std::string to : {"0/12", "0/2", "0/0"}) {
+      if (from == to || (from == "0/12" && to == "0/0")) continue;
+      const double slow = from == "0/2" && to == "0/0" ? 2 : 1;
+      Series series{.label = "v2", .from = from, .to = to};
+      series.points = {{.size = 4_B, .time_us = {.median = 2.5 * slow}, .bandwidth_MBps = 1},
+                       {.size = 4_KiB, .time_us = {.median = 9}, .bandwidth_MBps = 450.125}};
+      file.pairs.series.push_back(series);
+    }
+  }
   std::ostringstream out;
   print_table(file, out);
-  const std::string text = out.str();
-  EXPECT_THAT(text, HasSubstr("us at 4"));
-  EXPECT_THAT(text, HasSubstr("MB/s at 4K"));
-  EXPECT_EQ(std::ranges::count(text, '*'), 2) << "the legend, and one cell:\n" << text;
+  EXPECT_EQ(out.str(),
+            "# v2: measured pingpong, all pairs; * is an outlier among the pairs of one path\n"
+            "\n"
+            "# us at 4\n"
+            "# from, to         0/0          0/2         0/12 \n"
+            "0/0                  -         2.50         2.50 \n"
+            "0/2               5.00*           -         2.50 \n"
+            "0/12                 -         2.50            - \n"
+            "\n"
+            "# MB/s at 4K\n"
+            "# from, to         0/0          0/2         0/12 \n"
+            "0/0                  -       450.12       450.12 \n"
+            "0/2             450.12            -       450.12 \n"
+            "0/12                 -       450.12            - \n");
 }
 
 TEST(Pairs, FilesHoldAResultForEachPair) {

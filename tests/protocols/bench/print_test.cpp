@@ -105,7 +105,8 @@ TEST(Table, OfAnImportedCurveShowsWhatIsKnown) {
 TEST(Table, NamesThePreset) {
   Result result = sample_result();
   result.series.preset = "mvapich2";
-  EXPECT_THAT(table(result), HasSubstr("chunk 256K, depth 8, preset mvapich2\n"));
+  result.series.settings.options = {{"buffers", "shared"}};
+  EXPECT_THAT(table(result), HasSubstr("chunk 256K, depth 8, preset mvapich2, buffers=shared\n"));
 }
 
 constexpr const char* kCsvColumns =

@@ -11,6 +11,7 @@
 #include "protocols/bench/probe/probe.hpp"
 #include "protocols/bench/probe/probed.hpp"
 #include "tests/protocols/bench/samples.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -30,12 +31,7 @@ TEST(ProbeFiles, ReadBackWhatWasWritten) {
 std::string refusal_of_probes_after(const std::function<void(nlohmann::json&)>& spoil) {
   nlohmann::json json = to_json(sample_probes());
   spoil(json);
-  try {
-    probes_from_json(json, "p.json");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "nothing was refused";
+  return said_by<InputError>([&] { probes_from_json(json, "p.json"); });
 }
 
 TEST(ProbeFiles, KeepSamples) {

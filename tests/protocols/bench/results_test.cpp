@@ -12,6 +12,7 @@
 #include "protocols/bench/results/build.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "tests/protocols/bench/samples.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -19,12 +20,7 @@ namespace {
 using testing::HasSubstr;
 
 std::string refusal_of_result(const nlohmann::json& json) {
-  try {
-    result_from_json(json, "r.json");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "nothing was refused";
+  return said_by<InputError>([&] { result_from_json(json, "r.json"); });
 }
 
 /// What is said of a good result after `spoil`.
@@ -188,6 +184,10 @@ TEST(ResultFile, NamesAWrongValue) {
             "bidirectional copy)");
   EXPECT_EQ(refusal_of_result_after([](nlohmann::json& json) { json["schema"] = 2; }),
             "r.json: error: member 'schema' is 2, but this program reads schema 1");
+  for (const auto& wrong : nlohmann::json::array({5, nlohmann::json::object(), {{"a", 1}, {"b", 2}}})) {
+    EXPECT_EQ(refusal_of_result_after([&](nlohmann::json& json) { json["counters"] = {wrong}; }),
+              "r.json: error: member 'counters' holds something that is no counter");
+  }
   EXPECT_EQ(refusal_of_result_after([](nlohmann::json& json) { json["kind"] = "twinlink-probe"; }),
             "r.json: error: member 'kind' is 'twinlink-probe', where 'twinlink-result' is expected");
 }
@@ -231,12 +231,7 @@ class ResultOnDisk : public testing::Test {
   std::string refusal_of_file(const std::string& content) {
     const auto file = folder_ / "r.json";
     std::ofstream(file, std::ios::binary) << content;
-    try {
-      read_json(file);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "nothing was refused";
+    return said_by<InputError>([&] { read_json(file); });
   }
 
   std::filesystem::path folder_;
@@ -265,12 +260,8 @@ TEST_F(ResultOnDisk, ReplacesAnOlderFileWhole) {
 }
 
 TEST_F(ResultOnDisk, SaysWhyItCannotBeWritten) {
-  try {
-    write_json(sample_result(), folder_ / "missing" / "r.json");
-    FAIL() << "wrote into a folder that does not exist";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("missing/r.json: write failed: No such file or directory"));
-  }
+  EXPECT_THAT(said_by<Error>([&] { write_json(sample_result(), folder_ / "missing" / "r.json"); }),
+              HasSubstr("missing/r.json: write failed: No such file or directory"));
 }
 
 TEST_F(ResultOnDisk, RefusesWhatIsNoJson) {

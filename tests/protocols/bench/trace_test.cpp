@@ -29,68 +29,37 @@ std::string trace_of(std::string_view protocol, const Plan& plan, bool times = f
 }
 
 TEST(Trace, TellsWhatBothRanksDoFromConnectToClose) {
+  const std::string prepare =
+      "prepare           allocate pageable[0+40]\n"
+      "prepare           allocate pageable[0+40]\n";
+  const std::string close = "close             release pageable[0+40]\n";
+  const auto of_rank = [&](const std::string& self, const std::string& peer) {
+    const std::string sends =
+        "copy out          copy device[0+40] -> pageable[0+40] stream 0\n"
+        "copy out          copy device[40+24] -> pageable[0+24] stream 0\n"
+        "send              send pageable[0+40] -> rank " +
+        peer +
+        "\n"
+        "send              send pageable[0+24] -> rank " +
+        peer + "\n";
+    const std::string receives = "receive           receive pageable[0+40] <- rank " + peer +
+                                 "\n"
+                                 "receive           receive pageable[0+24] <- rank " +
+                                 peer +
+                                 "\n"
+                                 "copy in           copy pageable[0+40] -> device[0+40] stream 1\n"
+                                 "copy in           copy pageable[0+24] -> device[40+24] stream 1\n";
+    std::string text = "# rank " + self + ", connect\n";
+    for (const std::string which : {"first", "warm"}) {
+      for (const bool out : {self == "0", self == "1"}) {
+        text += "# rank " + self + ", " + which + " message " + (out ? "to" : "from") + " rank " + peer + "\n";
+        text += (which == "first" ? prepare : "") + (out ? sends : receives);
+      }
+    }
+    return text + "# rank " + self + ", close\n" + close + close + close + close;
+  };
   EXPECT_EQ(trace_of("staging", plan_for(64_B, {.chunk = 40_B, .depth = 2})),
-            "# staging, messages of 64, chunk 40, depth 2\n"
-            "# rank 0, connect\n"
-            "# rank 0, first message to rank 1\n"
-            "prepare           allocate pageable[0+40]\n"
-            "prepare           allocate pageable[0+40]\n"
-            "copy out          copy device[0+40] -> pageable[0+40] stream 0\n"
-            "copy out          copy device[40+24] -> pageable[0+24] stream 0\n"
-            "send              send pageable[0+40] -> rank 1\n"
-            "send              send pageable[0+24] -> rank 1\n"
-            "# rank 0, first message from rank 1\n"
-            "prepare           allocate pageable[0+40]\n"
-            "prepare           allocate pageable[0+40]\n"
-            "receive           receive pageable[0+40] <- rank 1\n"
-            "receive           receive pageable[0+24] <- rank 1\n"
-            "copy in           copy pageable[0+40] -> device[0+40] stream 1\n"
-            "copy in           copy pageable[0+24] -> device[40+24] stream 1\n"
-            "# rank 0, warm message to rank 1\n"
-            "copy out          copy device[0+40] -> pageable[0+40] stream 0\n"
-            "copy out          copy device[40+24] -> pageable[0+24] stream 0\n"
-            "send              send pageable[0+40] -> rank 1\n"
-            "send              send pageable[0+24] -> rank 1\n"
-            "# rank 0, warm message from rank 1\n"
-            "receive           receive pageable[0+40] <- rank 1\n"
-            "receive           receive pageable[0+24] <- rank 1\n"
-            "copy in           copy pageable[0+40] -> device[0+40] stream 1\n"
-            "copy in           copy pageable[0+24] -> device[40+24] stream 1\n"
-            "# rank 0, close\n"
-            "close             release pageable[0+40]\n"
-            "close             release pageable[0+40]\n"
-            "close             release pageable[0+40]\n"
-            "close             release pageable[0+40]\n"
-            "# rank 1, connect\n"
-            "# rank 1, first message from rank 0\n"
-            "prepare           allocate pageable[0+40]\n"
-            "prepare           allocate pageable[0+40]\n"
-            "receive           receive pageable[0+40] <- rank 0\n"
-            "receive           receive pageable[0+24] <- rank 0\n"
-            "copy in           copy pageable[0+40] -> device[0+40] stream 1\n"
-            "copy in           copy pageable[0+24] -> device[40+24] stream 1\n"
-            "# rank 1, first message to rank 0\n"
-            "prepare           allocate pageable[0+40]\n"
-            "prepare           allocate pageable[0+40]\n"
-            "copy out          copy device[0+40] -> pageable[0+40] stream 0\n"
-            "copy out          copy device[40+24] -> pageable[0+24] stream 0\n"
-            "send              send pageable[0+40] -> rank 0\n"
-            "send              send pageable[0+24] -> rank 0\n"
-            "# rank 1, warm message from rank 0\n"
-            "receive           receive pageable[0+40] <- rank 0\n"
-            "receive           receive pageable[0+24] <- rank 0\n"
-            "copy in           copy pageable[0+40] -> device[0+40] stream 1\n"
-            "copy in           copy pageable[0+24] -> device[40+24] stream 1\n"
-            "# rank 1, warm message to rank 0\n"
-            "copy out          copy device[0+40] -> pageable[0+40] stream 0\n"
-            "copy out          copy device[40+24] -> pageable[0+24] stream 0\n"
-            "send              send pageable[0+40] -> rank 0\n"
-            "send              send pageable[0+24] -> rank 0\n"
-            "# rank 1, close\n"
-            "close             release pageable[0+40]\n"
-            "close             release pageable[0+40]\n"
-            "close             release pageable[0+40]\n"
-            "close             release pageable[0+40]\n");
+            "# staging, messages of 64, chunk 40, depth 2\n" + of_rank("0", "1") + of_rank("1", "0"));
 }
 
 TEST(Trace, OnlyTheFirstMessageOpensMemory) {

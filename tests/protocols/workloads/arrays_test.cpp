@@ -17,21 +17,13 @@
 #include "protocols/workloads/concurrent_rank.hpp"
 #include "protocols/workloads/connections.hpp"
 #include "tests/support/fake_rank.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::workloads {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-std::string refusal(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "nothing was refused";
-}
 
 std::vector<double> equal(int ranks) { return std::vector<double>(static_cast<std::size_t>(ranks), 1); }
 
@@ -40,10 +32,10 @@ TEST(Boxes, GlobalSizesAreOneToThreeNumbers) {
   EXPECT_EQ(parse_global("8x3").lengths, (Index{8, 1, 3}));
   EXPECT_EQ(parse_global("7").lengths, (Index{7, 1, 1}));
   for (const char* wrong : {"", "x", "8x", "8x8x8x8", "8X8", "-1x8", "8 x8"}) {
-    EXPECT_THAT(refusal([&] { parse_global(wrong); }), HasSubstr("is no size of an array")) << wrong;
+    EXPECT_THAT(said_by([&] { parse_global(wrong); }), HasSubstr("is no size of an array")) << wrong;
   }
-  EXPECT_THAT(refusal([] { parse_global("8x0x8"); }), HasSubstr("no elements"));
-  EXPECT_THAT(refusal([] { parse_global("1000000x1000000x10"); }), HasSubstr("2^40"));
+  EXPECT_THAT(said_by([] { parse_global("8x0x8"); }), HasSubstr("no elements"));
+  EXPECT_THAT(said_by([] { parse_global("1000000x1000000x10"); }), HasSubstr("2^40"));
 }
 
 TEST(Boxes, SlabsAndPencilsCoverTheArrayWhateverTheSizes) {
@@ -66,7 +58,7 @@ TEST(Boxes, SharesAreInProportionAndNobodyHasNone) {
   EXPECT_THAT(boundaries(55, shares, "it"), ElementsAre(0, 10, 30, 54, 55));
   const std::vector<double> steep{0.001, 0.001, 1};
   EXPECT_THAT(boundaries(3, steep, "it"), ElementsAre(0, 1, 2, 3));
-  EXPECT_THAT(refusal([&] { boundaries(2, steep, "slab-x of 2x8x8"); }),
+  EXPECT_THAT(said_by([&] { boundaries(2, steep, "slab-x of 2x8x8"); }),
               HasSubstr("slab-x of 2x8x8: 2 planes are not enough for 3 ranks"));
 }
 
@@ -77,17 +69,17 @@ TEST(Boxes, OfAFileAreReadLineByLine) {
   EXPECT_EQ(boxes.boxes[2], (Box{{0, 3, 0}, {4, 6, 2}}));
   EXPECT_TRUE(boxes.boxes[1].empty());
   EXPECT_NO_THROW(require_cover(boxes, global));
-  EXPECT_THAT(refusal([&] { read_boxes("0,0 4,6\n", "f", global, 1); }), HasSubstr("f:1: error: a line has a lower"));
-  EXPECT_THAT(refusal([&] { read_boxes("\n0,0,0 4,6,3\n", "f", global, 1); }),
+  EXPECT_THAT(said_by([&] { read_boxes("0,0 4,6\n", "f", global, 1); }), HasSubstr("f:1: error: a line has a lower"));
+  EXPECT_THAT(said_by([&] { read_boxes("\n0,0,0 4,6,3\n", "f", global, 1); }),
               HasSubstr("f:2: error: the box (0,0,0) to (4,6,3) reaches beyond 4x6x2"));
-  EXPECT_THAT(refusal([&] { read_boxes("0,4,0 4,3,2\n", "f", global, 1); }), HasSubstr("below the lower one"));
-  EXPECT_THAT(refusal([&] { read_boxes("0,0,0 4,6,2\n", "f", global, 2); }), HasSubstr("1 boxes for 2 ranks"));
+  EXPECT_THAT(said_by([&] { read_boxes("0,4,0 4,3,2\n", "f", global, 1); }), HasSubstr("below the lower one"));
+  EXPECT_THAT(said_by([&] { read_boxes("0,0,0 4,6,2\n", "f", global, 2); }), HasSubstr("1 boxes for 2 ranks"));
 }
 
 TEST(Boxes, ThatOverlapOrLeaveGapsAreRefused) {
   const Global global = parse_global("4x4");
   const auto check = [&](const std::string& text, int ranks) {
-    return refusal([&] { require_cover(read_boxes(text, "f", global, ranks), global); });
+    return said_by([&] { require_cover(read_boxes(text, "f", global, ranks), global); });
   };
   EXPECT_THAT(check("0,0 3,4\n2,0 4,4\n", 2),
               HasSubstr("the boxes of ranks 0 and 1 overlap: both have (2,0) to (3,4)"));
@@ -96,9 +88,9 @@ TEST(Boxes, ThatOverlapOrLeaveGapsAreRefused) {
 
 TEST(Boxes, NamesThatAreNoneAreRefused) {
   const Global global = parse_global("8x8");
-  EXPECT_THAT(refusal([&] { named_distribution("slab-z", global, equal(2)); }), HasSubstr("no such dimension"));
-  EXPECT_THAT(refusal([&] { named_distribution("pencil-x", global, equal(2)); }), HasSubstr("three dimensions"));
-  EXPECT_THAT(refusal([&] { named_distribution("brick", global, equal(2)); }), HasSubstr("there are: slab-x"));
+  EXPECT_THAT(said_by([&] { named_distribution("slab-z", global, equal(2)); }), HasSubstr("no such dimension"));
+  EXPECT_THAT(said_by([&] { named_distribution("pencil-x", global, equal(2)); }), HasSubstr("three dimensions"));
+  EXPECT_THAT(said_by([&] { named_distribution("brick", global, equal(2)); }), HasSubstr("there are: slab-x"));
 }
 
 /// Does the reshape of all ranks by hand, and looks where each element is then.
@@ -193,10 +185,23 @@ TEST(Reshapes, OfManyRowsMayTellWholePiecesApartOnly) {
   const Global global = parse_global("8x8x8");
   const auto from = named_distribution("slab-x", global, equal(2));
   const auto to = named_distribution("slab-z", global, equal(2));
-  const ReshapePlan plan = plan_reshape(from, to, 0, {.element = 16_B, .most_blocks = 10});
+  // To itself and to the other one 32 rows, that land as one block each.
+  EXPECT_TRUE(plan_reshape(from, to, 0, {.element = 16_B, .most_blocks = 66}).rows_told);
+  const ReshapePlan plan = plan_reshape(from, to, 0, {.element = 16_B, .most_blocks = 65});
   EXPECT_FALSE(plan.rows_told);
   EXPECT_EQ(plan.sends.front().blocks.size(), 1U);
   EXPECT_EQ(plan.sends.front().bytes + total_length(plan.own), 16_B * 256);
+}
+
+TEST(Fourier, NamesAreFoundAsTheyArePrinted) {
+  for (const char* name : {"c2c", "r2c", "c2r"}) EXPECT_EQ(to_string(find_fft_kind(name)), name);
+  for (const char* name : {"slab", "pencil"}) EXPECT_EQ(to_string(find_decomposition(name)), name);
+  for (const char* name : {"kernel", "copies", "none"}) EXPECT_EQ(to_string(find_row_packing(name)), name);
+  EXPECT_EQ(find_fft_kind("r2c"), FftKind::r2c);
+  EXPECT_EQ(find_row_packing("copies"), RowPacking::copies);
+  EXPECT_EQ(said_by([] { find_row_packing("rows"); }),
+            "rows are not packed by 'rows' (there are: kernel, copies, none)");
+  EXPECT_EQ(said_by([] { find_decomposition("c2c"); }), "there is no decomposition 'c2c' (there are: slab, pencil)");
 }
 
 TEST(Fourier, EveryAxisIsTransformedOnce) {
@@ -234,7 +239,7 @@ TEST(Fourier, PartsAreAllOfIt) {
 
 TEST(Fourier, WhatCannotBeIsRefused) {
   const auto make = [](const char* global, FftKind kind, Decomposition decomposition, int ranks) {
-    return refusal([&] { FftPlan(parse_global(global), kind, decomposition, equal(ranks)); });
+    return said_by([&] { FftPlan(parse_global(global), kind, decomposition, equal(ranks)); });
   };
   EXPECT_THAT(make("64", FftKind::c2c, Decomposition::slab, 2), HasSubstr("two or three dimensions"));
   EXPECT_THAT(make("8x8", FftKind::c2c, Decomposition::pencil, 2), HasSubstr("three dimensions"));
@@ -247,10 +252,10 @@ TEST(Fourier, WhatCannotBeIsRefused) {
 TEST(Transforms, WhatMakesNoSenseIsRefused) {
   const Transform good{.lengths = {8}, .batch = 4, .distance = 8};
   EXPECT_NO_THROW(require_transform(good, kComplex * 32));
-  EXPECT_THAT(refusal([&] { require_transform(good, kComplex * 31); }), HasSubstr("does not fit"));
-  EXPECT_THAT(refusal([] { require_transform({.lengths = {0}}, 64_B); }), HasSubstr("no numbers"));
-  EXPECT_THAT(refusal([] { require_transform({.dimensions = 4}, 64_B); }), HasSubstr("1 to 3"));
-  EXPECT_THAT(refusal([] {
+  EXPECT_THAT(said_by([&] { require_transform(good, kComplex * 31); }), HasSubstr("does not fit"));
+  EXPECT_THAT(said_by([] { require_transform({.lengths = {0}}, 64_B); }), HasSubstr("no numbers"));
+  EXPECT_THAT(said_by([] { require_transform({.dimensions = 4}, 64_B); }), HasSubstr("1 to 3"));
+  EXPECT_THAT(said_by([] {
                 require_transform({.dimensions = 2, .lengths = {2, 2}, .stride = 3}, 1_MiB);
               }),
               HasSubstr("one dimension"));

@@ -5,6 +5,8 @@
 
 #include <array>
 #include <functional>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,9 @@
 #include "protocols/workloads/execution.hpp"
 #include "tests/support/fake_rank.hpp"
 #include "tests/support/finish.hpp"
+#include "tests/support/made_up_rank.hpp"
+#include "tests/support/meet_all.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink {
 namespace {
@@ -78,23 +83,19 @@ TEST(ConcurrentRank, TheFirstFailureEndsAllAndPassesOn) {
     const RankId peer{1 - rank.id().value};
     bool ended = false;
     ControlMessage never;
-    try {
-      rank.run(Works{[&] {
-                       struct Ending {
-                         bool& flag;
-                         ~Ending() { flag = true; }
-                       } ending{ended};
-                       finish(rank, rank.recv_control(peer, Tag{kPing.value + 1}, never), rank.now() + Seconds{1e6});
-                     },
-                     [&] {
-                       send(rank, peer, kPing, 1);
-                       receive(rank, peer, kPing);
-                       throw UsageError("the second has failed");
-                     }});
-      ADD_FAILURE() << "nothing was thrown";
-    } catch (const UsageError& error) {
-      EXPECT_STREQ(error.what(), "the second has failed");
-    }
+    const Works works{[&] {
+                        struct Ending {
+                          bool& flag;
+                          ~Ending() { flag = true; }
+                        } ending{ended};
+                        finish(rank, rank.recv_control(peer, Tag{kPing.value + 1}, never), rank.now() + Seconds{1e6});
+                      },
+                      [&] {
+                        send(rank, peer, kPing, 1);
+                        receive(rank, peer, kPing);
+                        throw UsageError("the second has failed");
+                      }};
+    EXPECT_EQ(said_by([&] { rank.run(works); }), "the second has failed");
     EXPECT_TRUE(ended) << "the stack of the other was unwound";
     // And it can be used again.
     int done = 0;
@@ -145,6 +146,7 @@ TEST(ConcurrentRank, ADeadlineEndsOneWaitAndNotTheOthers) {
                    [&] { heard = receive(rank, peer, kPing); }});
     EXPECT_EQ(late, Status::timed_out);
     EXPECT_EQ(heard, 3);
+    EXPECT_LT(rank.now(), Seconds{1}) << "the earliest deadline ends the wait of all";
   });
 }
 
@@ -232,40 +234,57 @@ TEST(Connections, OfARingAreMadeByEveryProtocol) {
         const auto peers = workloads::peers_of(schedule);
         const workloads::Ways ways{protocol, protocol, protocol->defaults(), protocol->defaults()};
         if (!workloads::refusal(rank, ways, peers).empty()) return;
-        workloads::Buffers buffers(rank, protocol->message_memory(), schedule.data, schedule.scratch);
+        std::optional<workloads::Buffers> buffers;
+        buffers.emplace(rank, protocol->message_memory(), schedule.data, schedule.scratch);
         {
           workloads::Connections connections(rank, ways);
           connections.open(peers);
-          prepare(rank, schedule, buffers);
-          const Outcome outcome = run_once(rank, schedule, connections, buffers, kLongWait);
+          prepare(rank, schedule, *buffers);
+          const Outcome outcome = run_once(rank, schedule, connections, *buffers, kLongWait);
           EXPECT_TRUE(outcome.ok()) << protocol->name() << ": " << outcome.reason;
-          EXPECT_FALSE(fault_in(rank, schedule, buffers).has_value()) << protocol->name();
-          // The peers may have our buffers open.
-          Works goodbyes;
-          for (const RankId peer : peers) {
-            goodbyes.emplace_back([&, peer] {
-              send(rank, peer, kPing, 0);
-              receive(rank, peer, kPing);
-            });
-          }
-          rank.run(goodbyes);
+          EXPECT_FALSE(fault_in(rank, schedule, *buffers).has_value()) << protocol->name();
+          meet_all(rank);  // the peers may have this rank's buffers open
         }
-        Works goodbyes;
-        for (const RankId peer : peers) {
-          goodbyes.emplace_back([&, peer] {
-            send(rank, peer, kPing, 0);
-            receive(rank, peer, kPing);
-          });
-        }
-        rank.run(goodbyes);
+        meet_all(rank);
+        buffers.reset();
+        EXPECT_EQ(dynamic_cast<FakeRank&>(inner).live_buffers(), 0U) << protocol->name();
       });
     }
   }
 }
 
+/// Of rank 1, which is in one domain with some, and cannot speak to rank 2.
+TEST(Connections, ARefusalNamesTheOptionForSuchPairs) {
+  const Protocol& ipc = find_protocol("cuda-ipc");
+  workloads::Ways ways{&ipc, &ipc, ipc.defaults(), ipc.defaults()};
+  run_fake_world({.ranks = 4}, [&](MeasuredRank& inner) {
+    if (inner.id() != RankId{1}) return;
+    const auto said = [&](const std::set<int>& domain, bool same_node = false) {
+      const MadeUpRank rank(inner, RankId{1}, inner.position().places, [&](int, int peer) {
+        Path path{.same_node = same_node};
+        if (domain.contains(peer)) path.device_mapping = Answer::granted();
+        return path;
+      });
+      return refusal(rank, ways, {RankId{2}});
+    };
+    const std::string start = "cuda-ipc cannot run between ranks 1 and 2: ";
+    const auto advising = [&](const std::string& option) {
+      return start + "the GPUs are on different nodes, and CUDA IPC ends at the node; --between-" + option +
+             " names another protocol for such pairs";
+    };
+    for (const auto& domain : {std::set<int>{}, {1}, {2}}) EXPECT_EQ(said(domain), advising("nodes"));
+    for (const int beside : {0, 3}) EXPECT_EQ(said({beside}), advising("domains"));
+    EXPECT_EQ(said({}, true), start) << "nothing is between them";
+    ways.between_domains = &ipc;
+    EXPECT_EQ(said({}), advising("domains"));
+    ways.between_domains = &find_protocol("host");
+    EXPECT_EQ(said({}), "cuda-ipc and host take messages in memory of different kinds");
+  });
+}
+
 /// One of the three peers hears nothing, so that its channel never begins to connect.
 TEST(Connections, ConnectWhileAnyOfTheirChannelsDoes) {
-  for (const char* name : {"cuda-ipc", "host"}) {
+  for (const char* name : {"cuda-aware", "cuda-ipc", "host"}) {
     const Protocol& protocol = find_protocol(name);
     const workloads::Ways ways{&protocol, &protocol, protocol.defaults(), protocol.defaults()};
     run_fake_world({.ranks = 3}, [&](MeasuredRank& inner) {

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "protocols/core/errors.hpp"
-#include "protocols/core/tags.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/workloads/goal/order.hpp"
 #include "protocols/workloads/goal/player.hpp"
 #include "tests/support/fake_rank.hpp"
-#include "tests/support/finish.hpp"
+#include "tests/support/meet_all.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::workloads::goal {
 namespace {
@@ -23,12 +23,7 @@ using testing::SizeIs;
 Job job_of(const std::string& text) { return Job(read_trace(text, "a.goal")); }
 
 std::string refusal_of(const std::string& text) {
-  try {
-    job_of(text);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return said_by<InputError>([&] { job_of(text); });
 }
 
 constexpr const char* kPingPong = R"(// a comment
@@ -129,7 +124,8 @@ TEST(GoalJob, NamesMessagesThatDoNotFindEachOther) {
   EXPECT_EQ(ends("", "recv 5b from 0"), "a.goal:6: error: nobody sends it: rank 0 has no send to 1 with tag 0 for it");
   EXPECT_EQ(ends("send 6b to 1", "recv 5b from 0"),
             "a.goal:6: error: receives 5 B, and line 3 sends 6 B: MPI would cut it off");
-  EXPECT_EQ(ends("send 5b to 1 tag 7030012001", "recv 6b from 0 tag 7030012001"), "accepted") << "it may be longer";
+  EXPECT_EQ(ends("send 5b to 1 tag 7030012001", "recv 6b from 0 tag 7030012001"), "nothing was refused")
+      << "it may be longer";
   EXPECT_THAT(
       ends("send 5b to 1 tag 1", "recv 5b from 0 tag 2"),
       testing::AllOf(HasSubstr("a.goal:3: error: nobody receives it"), HasSubstr("a.goal:6: error: nobody sends")));
@@ -261,6 +257,19 @@ TEST(GoalAny, LeavesToOthersWhatTheyAskFor) {
   EXPECT_EQ(job.trace_of(1).tasks[0].tag, 1U);
 }
 
+/// Who has asked first gets it, whether for one source and tag or for any.
+TEST(GoalAny, GivesAMessageToWhoeverHasAskedFirst) {
+  const auto tags = [](const std::string& receives) {
+    const Job job = job_of(
+        "num_ranks 2\nrank 0 {\nw: calc 10\na: send 8b to 1 tag 2\na requires w\n"
+        "b: send 8b to 1 tag 1\nb requires a\n}\nrank 1 {\n" +
+        receives + "}\n");
+    return std::pair(job.trace_of(1).tasks[0].tag, job.trace_of(1).tasks[1].tag);
+  };
+  EXPECT_EQ(tags("recv 8b from 0 tag 2\nrecv 8b from -1 tag -1\n"), std::pair(std::uint64_t{2}, std::uint64_t{1}));
+  EXPECT_EQ(tags("recv 8b from -1 tag -1\nrecv 8b from 0 tag 1\n"), std::pair(std::uint64_t{2}, std::uint64_t{1}));
+}
+
 TEST(Order, OfTenThousandTasksInAChain) {
   constexpr std::size_t kTasks = 10'000;
   std::vector<Before> befores;
@@ -271,23 +280,9 @@ TEST(Order, OfTenThousandTasksInAChain) {
   EXPECT_EQ(order.start_of(0), 2.0 * (kTasks - 1));
 }
 
-// ---- played
-// -----------------------------------------------------------------------------------------------------------
+// ---- played ---------------------------------------------------------------------------------------------------
 
 constexpr Seconds kPatience{10};
-
-void meet_everyone(ConcurrentRank& rank) {
-  std::vector<std::function<void()>> works;
-  for (int r = 0; r < rank.ranks(); ++r) {
-    if (r == rank.id().value) continue;
-    works.emplace_back([&rank, r] {
-      ControlMessage message;
-      finish(rank, rank.send_control(RankId{r}, tags::kFirstFree, message), rank.now() + kPatience);
-      finish(rank, rank.recv_control(RankId{r}, tags::kFirstFree, message), rank.now() + kPatience);
-    });
-  }
-  rank.run(works);
-}
 
 /// What each rank says of one time through the job.
 std::vector<Played> played(const std::string& text, const std::string& protocol, FakeWorldOptions world = {}) {
@@ -295,13 +290,18 @@ std::vector<Played> played(const std::string& text, const std::string& protocol,
   world.ranks = job.ranks();
   std::vector<Played> all(static_cast<std::size_t>(world.ranks));
   run_fake_world(world, [&](MeasuredRank& inner) {
+    const auto live = [&] { return dynamic_cast<FakeRank&>(inner).live_buffers(); };
     ConcurrentRank rank(inner);
     const Protocol& used = find_protocol(protocol);
-    Player player(rank, {&used, &used, used.defaults(), used.defaults()}, job);
-    all[static_cast<std::size_t>(rank.id().value)] = player.play(true, kPatience);
-    meet_everyone(rank);
-    player.close();
-    meet_everyone(rank);
+    {
+      Player player(rank, {&used, &used, used.defaults(), used.defaults()}, job);
+      all[static_cast<std::size_t>(rank.id().value)] = player.play(true, kPatience);
+      meet_all(rank);
+      player.close();
+      EXPECT_EQ(live(), job.of(rank.id().value).memory() > Bytes{} ? 1U : 0U) << protocol << ": room for messages";
+      meet_all(rank);
+    }
+    EXPECT_EQ(live(), 0U) << protocol;
   });
   return all;
 }

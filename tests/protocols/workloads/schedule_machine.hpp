@@ -85,6 +85,7 @@ class Machine {
   }
   static void write(State& state, const Mark& mark) {
     auto to = at(state, mark.slice);
+    EXPECT_LT(mark.value, std::uint64_t{1} << 63U) << "of a content that adds up";
     for (std::uint64_t i = 0; i < mark.slice.length; ++i) *to++ = summable_element(summable(mark.value), i);
   }
   [[nodiscard]] bool wire_empty() const {

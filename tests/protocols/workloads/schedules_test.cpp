@@ -18,6 +18,7 @@
 #include "protocols/workloads/kv_cache.hpp"
 #include "protocols/workloads/patterns.hpp"
 #include "tests/protocols/workloads/schedule_machine.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::workloads {
 namespace {
@@ -78,7 +79,8 @@ TEST(Schedules, DoWhatTheWorkloadPromises) {
 }
 
 TEST(Experts, AreAsPopularAsTheSkewSays) {
-  for (const double share : expert_shares({.count = 12, .top = 3}, 4)) EXPECT_NEAR(share, 0.25, 1e-12);
+  const auto quarter = testing::DoubleNear(0.25, 1e-12);
+  EXPECT_THAT(expert_shares({.count = 12, .top = 3}, 4), testing::ElementsAre(quarter, quarter, quarter, quarter));
   // Zipf's weights of four experts, one for each rank, are 12, 6, 4 and 3 of 25.
   std::vector<double> shares = expert_shares({.count = 4, .top = 1, .skew = 1}, 4);
   std::ranges::sort(shares);
@@ -247,6 +249,16 @@ TEST(KvCache, GoesToThoseThatHaveTheSameHeadsBlockByBlock) {
   std::vector<int> peers;
   for (const Transfer& transfer : schedule.steps.front().transfers) peers.push_back(transfer.peer);
   EXPECT_THAT(peers, testing::ElementsAre(4, 4, 5, 5));
+  // Who receives has its blocks elsewhere than who sends: from behind.
+  for (const auto& [rank, begins] : {std::pair{1, std::array{0, 3, 6, 9}}, {4, {3, 0, -1, -1}}, {5, {3, 0, -1, -1}}}) {
+    const Schedule own = listed_kv_cache({.ranks = 6, .kv = {.prefill = 2, .block = 24_B}}, rank, 12);
+    std::array<int, 4> places{-1, -1, -1, -1};
+    for (std::size_t i = 0; i < own.steps.front().transfers.size(); ++i) {
+      const Transfer& transfer = own.steps.front().transfers[i];
+      places.at(i) = static_cast<int>(rank == 1 ? transfer.send.begin : transfer.receive.begin);
+    }
+    EXPECT_EQ(places, begins) << rank;
+  }
   EXPECT_EQ(refuse_kv_cache({.ranks = 4, .kv = {.prefill = 4}}),
             "4 ranks have read the prompt, and none of 4 is left to go on");
 }
@@ -309,12 +321,19 @@ TEST(Parts, CoverAllElementsInOrder) {
 }
 
 TEST(Catalogue, UnknownNamesAreRefusedWithAList) {
-  EXPECT_THROW(find_workload("all-recude"), UsageError);
-  try {
-    find_algorithm(find_workload("broadcast"), "ring");
-    FAIL();
-  } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("there are: tree, chain"));
+  EXPECT_THAT(said_by([] { find_workload("all-recude"); }),
+              testing::StartsWith("there is no workload 'all-recude' (there are: all-reduce, all-gather, "));
+  EXPECT_EQ(said_by([] { find_algorithm(find_workload("broadcast"), "ring"); }),
+            "there is no algorithm of broadcast 'ring' (there are: tree, chain, kernel)");
+}
+
+TEST(Catalogue, KnowsWhatOfEachByteCrossesTheWireOfFiveRanks) {
+  const std::set<std::string_view> twice{"all-reduce", "training-step"};
+  const std::set<std::string_view> once{"all-gather", "reduce-scatter", "gather", "scatter",
+                                        "all-to-all", "dispatch",       "combine"};
+  for (const Workload& workload : all_workloads()) {
+    const double expected = twice.contains(workload.name) ? 8.0 / 5 : once.contains(workload.name) ? 4.0 / 5 : 1;
+    EXPECT_DOUBLE_EQ(workload.bus_factor(5), expected) << workload.name;
   }
 }
 

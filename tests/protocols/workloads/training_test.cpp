@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "protocols/workloads/catalogue.hpp"
@@ -125,6 +126,26 @@ TEST(FourDimensions, EveryMessageComesAndEverySumIsRight) {
       for (const Step& step : schedule.beside) compared += step.expected.empty() ? 0 : 1;
     }
     EXPECT_EQ(machine.compared(), compared) << shape.ranks << " ranks, " << each.micro_batches << " micro-batches";
+  }
+}
+
+/// What goes on beside the micro-batches receives into elements of its own, of either buffer.
+TEST(FourDimensions, WhatIsUnderWayAtOnceSharesNoElement) {
+  for (const Case& each : cases()) {
+    for (int rank = 0; rank < ranks_of(each.degrees); ++rank) {
+      const Schedule schedule = training_schedule(step_of(each), ring(), shape_of(each), rank, 100);
+      const auto received_by = [](const std::vector<Step>& steps) {
+        std::set<std::pair<Where, std::uint64_t>> all;
+        for (const Step& step : steps) {
+          for (const Transfer& t : step.transfers) {
+            for (std::uint64_t i = 0; i < t.receive.length; ++i) all.emplace(t.receive.where, t.receive.begin + i);
+          }
+        }
+        return all;
+      };
+      const auto beside = received_by(schedule.beside);
+      for (const auto& element : received_by(schedule.steps)) ASSERT_FALSE(beside.contains(element)) << rank;
+    }
   }
 }
 

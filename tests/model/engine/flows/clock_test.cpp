@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::ThrowsMessage;
 
 /// A clock and a crew, as a simulation has them.
 class Loop {
@@ -130,6 +131,10 @@ TEST(Alarm, ARingEndsAWaitButNotASleep) {
     EXPECT_EQ(clock.now(), Seconds{5}) << "the deadline of the wait before is forgotten";
     own.wait_until(Seconds{9});
     EXPECT_EQ(clock.now(), Seconds{9});
+    ringer.set(Seconds{10});
+    own.wait_until(Seconds{12});
+    own.sleep_until(Seconds{14});
+    EXPECT_EQ(clock.now(), Seconds{14}) << "nor does it end a sleep";
   }});
 }
 
@@ -145,11 +150,13 @@ TEST(Crew, WhoFailsEndsAll) {
     Alarm(loop.clock(), loop.crew()).wait_until(kNever);
     ADD_FAILURE() << "nobody rings";
   };
-  const auto fails = [&] {
-    Alarm(loop.clock(), loop.crew()).sleep_until(Seconds{1});
-    throw UsageError("first");
+  const auto fails = [&](const char* how) {
+    return [&, how] {
+      Alarm(loop.clock(), loop.crew()).sleep_until(Seconds{1});
+      throw UsageError(how);
+    };
   };
-  EXPECT_THROW(loop.run({waits, fails}), UsageError);
+  EXPECT_THAT([&] { loop.run({waits, fails("first"), fails("second")}); }, ThrowsMessage<UsageError>("first"));
   EXPECT_TRUE(destroyed) << "what was on its stack";
 }
 
@@ -157,6 +164,17 @@ TEST(Crew, WaitingForEachOtherForEverIsAnError) {
   Loop loop;
   const auto waits = [&] { Alarm(loop.clock(), loop.crew()).wait_until(kNever); };
   EXPECT_THROW(loop.run({waits, waits}), Error);
+}
+
+/// A stack has 256 KiB, of which a page or two are for where it begins and for who calls the rank's code.
+TEST(Crew, AStackHasRoomForALargeFrame) {
+  Loop loop;
+  std::size_t touched = 0;
+  loop.run({[&] {
+    std::array<volatile char, std::size_t{250} << 10U> frame;
+    for (std::size_t at = 0; at < frame.size(); at += 64, ++touched) frame[at] = 1;
+  }});
+  EXPECT_EQ(touched, (std::size_t{250} << 10U) / 64);
 }
 
 TEST(Crew, MoreRanksThanLinuxHasMappings) {

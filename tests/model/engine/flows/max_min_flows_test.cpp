@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "model/engine/flows/max_min_flows.hpp"
@@ -113,21 +115,52 @@ TEST(MaxMinFlows, ShareWhatIsLeft) {
   MaxMinFlows network(clock);
   SharedLink& link = network.add_link(Rate{1e9});
   Ignores listener;
-  std::vector<double> ends;
-  network.observe([&](const FlowRecord& record) { ends.push_back(record.ended.value()); });
-  network.start({.links = {&link}}, Bytes{1'000'000'000}, listener);
+  std::vector<FlowRecord> records;
+  network.observe([&](const FlowRecord& record) { records.push_back(record); });
+  const FlowId first = network.start({.links = {&link}}, Bytes{1'000'000'000}, listener);
   network.share();
   clock.advance(Seconds{0.25});
-  network.start({.links = {&link}}, Bytes{1'000'000'000}, listener);
+  EXPECT_NEAR(network.left(first), 0.75e9, 1);
+  const FlowId second = network.start({.links = {&link}, .limit = Rate{2e9}}, Bytes{1'000'000'000}, listener);
   network.share();
   while (clock.next() < kNever) {
     clock.advance(clock.next());
     clock.act();
     network.share();
   }
-  ASSERT_EQ(ends.size(), 2U);
-  EXPECT_NEAR(ends[0], 0.25 + 2 * 0.75, 1e-12);
-  EXPECT_NEAR(ends[1], 2, 1e-12);
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records[0].number, first.number);
+  EXPECT_EQ(records[0].limit, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(records[0].began, Seconds{});
+  EXPECT_NEAR(records[0].ended.value(), 0.25 + 2 * 0.75, 1e-12);
+  EXPECT_EQ(records[1].number, second.number);
+  EXPECT_EQ(records[1].limit, 2e9);
+  EXPECT_EQ(records[1].began, Seconds{0.25});
+  EXPECT_NEAR(records[1].ended.value(), 2, 1e-12);
+  for (const FlowRecord& record : records) {
+    EXPECT_EQ(record.links, std::vector<const SharedLink*>{&link});
+    EXPECT_EQ(record.bytes, 1e9);
+  }
+  EXPECT_EQ(link.carried, 2e9);
+}
+
+/// The sum over the rates that it had, each for as long as it had it.
+TEST(MaxMinFlows, ALinkCouldHaveCarriedWhatItsRatesAllowed) {
+  Clock clock;
+  MaxMinFlows network(clock);
+  SharedLink& link = network.add_link(Rate{4});
+  clock.advance(Seconds{2});
+  network.set_rate(link, Rate{2});
+  clock.advance(Seconds{5});
+  network.set_rate(link, Rate{1});
+  const auto until = [](double time) {
+    return 4 * std::min(time, 2.0) + 2 * std::clamp(time - 2, 0.0, 3.0) + std::max(time - 5, 0.0);
+  };
+  for (double from = 0; from <= 8; from += 0.5) {
+    for (double to = from; to <= 8; to += 0.5) {
+      EXPECT_NEAR(link.possible(Seconds{from}, Seconds{to}), until(to) - until(from), 1e-12) << from << " to " << to;
+    }
+  }
 }
 
 /// A switch's link has room for the two ports before it, whatever their flows would have without these.
@@ -147,6 +180,38 @@ TEST(MaxMinFlows, OfOnePortDoNotConcernThoseOfAnother) {
   EXPECT_EQ(network.concerned(), 2U);
   for (std::size_t i = 1; i < flows.size(); ++i) {
     EXPECT_NEAR(network.rate(*flows[i].flow), i < 3 ? 1e9 / 2 : 1e9 / 3, 1) << i;
+  }
+}
+
+/// The wide link has no room for a flow of its own and those of a port, until the former has less.
+TEST(MaxMinFlows, AFlowThatHasLessLeavesALinkRoomOnEitherSideOfIt) {
+  for (const bool behind : {false, true}) {
+    Clock clock;
+    MaxMinFlows network(clock);
+    Ignores listener;
+    SharedLink& wide = network.add_link(Rate{3e9});
+    SharedLink& port = network.add_link(Rate{1e9});
+    SharedLink& wider = network.add_link(Rate{4e9});
+    SharedLink& slowed = network.add_link(Rate{3.5e9});
+    const auto start = [&](std::vector<SharedLink*> links) {
+      if (behind) std::ranges::reverse(links);
+      return network.start({.links = std::move(links)}, Bytes{1'000'000}, listener);
+    };
+    const FlowId own = start({&wider, &wide, &slowed});
+    network.share();
+    EXPECT_EQ(network.concerned(), 0U) << "nobody holds it up";
+    EXPECT_EQ(network.rate(*own.flow), 3e9);
+    std::vector<FlowId> others;
+    for (int i = 0; i < 3; ++i) others.push_back(start({&port, &wide}));
+    network.share();
+    EXPECT_EQ(network.concerned(), 4U);
+    network.set_rate(slowed, Rate{1.5e9});
+    network.share();
+    EXPECT_NEAR(network.rate(*own.flow), 1.5e9, 1);
+    network.drop(others.back());
+    network.share();
+    EXPECT_EQ(network.concerned(), 2U) << "those of the port";
+    EXPECT_NEAR(network.rate(*others.front().flow), 1e9 / 2, 1);
   }
 }
 

@@ -16,8 +16,7 @@ const std::vector<Place> kThree{kFirstPeer, kSecondPeer, kFirstPeer};
 
 /// Ranks 0 and 2 send to rank 1 at once. When the last message is there.
 Seconds to_one(CopiedBy who, Bytes size) {
-  Seconds end{};
-  simulate(copied_by(who), kThree, [&](Rank& rank) {
+  return simulated(copied_by(who), kThree, [&](Rank& rank, Seconds& end) {
     if (rank.id().value != 1) return finish(rank, send(rank, 1, size));
     const Op first = receive(rank, 0, size);
     const Op second = receive(rank, 2, size);
@@ -25,13 +24,11 @@ Seconds to_one(CopiedBy who, Bytes size) {
     finish(rank, second);
     end = rank.now();
   });
-  return end;
 }
 
 /// Rank 1 sends to ranks 0 and 2 at once.
 Seconds from_one(CopiedBy who, Bytes size) {
-  Seconds end{};
-  simulate(copied_by(who), kThree, [&](Rank& rank) {
+  return simulated(copied_by(who), kThree, [&](Rank& rank, Seconds& end) {
     if (rank.id().value != 1) {
       finish(rank, receive(rank, 1, size));
       end = std::max(end, rank.now());
@@ -42,40 +39,23 @@ Seconds from_one(CopiedBy who, Bytes size) {
     finish(rank, first);
     finish(rank, second);
   });
-  return end;
 }
 
-TEST(CopiedByNone, MessagesDoNotDisturbEachOther) {
-  expect_near(to_one(CopiedBy::none, 1_MiB), kOverhead + 1_MiB / kSharedMemory);
-}
-TEST(CopiedByNone, NorDoTheOtherWaysMessages) {
-  expect_near(both_ways(copied_by(CopiedBy::none), 1_MiB), kOverhead + 1_MiB / kSharedMemory);
-}
-
-TEST(CopiedByReceiver, TwoMessagesToOneReceiverTakeTwiceTheTime) {
-  expect_near(to_one(CopiedBy::receiver, 1_MiB), kOverhead + 2_MiB / kSharedMemory);
-}
-/// Each receiver copies its own; the second message starts when the CPU has posted it.
-TEST(CopiedByReceiver, TwoMessagesOfOneSenderDoNotDisturbEachOther) {
-  expect_near(from_one(CopiedBy::receiver, 1_MiB), kHost + kOverhead + 1_MiB / kSharedMemory);
-}
-TEST(CopiedByReceiver, EachWayHasAReceiverOfItsOwn) {
-  expect_near(both_ways(copied_by(CopiedBy::receiver), 1_MiB), kOverhead + 1_MiB / kSharedMemory);
-}
-
-TEST(CopiedByBoth, TwoMessagesToOneReceiverTakeTwiceTheTime) {
-  expect_near(to_one(CopiedBy::both, 1_MiB), kOverhead + 2_MiB / kSharedMemory);
-}
-/// The first one is alone for as long as the CPU posts the second.
-TEST(CopiedByBoth, TwoMessagesOfOneSenderTakeTwiceTheTime) {
-  expect_near(from_one(CopiedBy::both, 1_MiB), kOverhead + 2_MiB / kSharedMemory);
-}
-TEST(CopiedByBoth, BothWaysHalveTheRate) {
-  expect_near(both_ways(copied_by(CopiedBy::both), 1_MiB), kOverhead + 2_MiB / kSharedMemory);
-}
-
-TEST(CopiedBy, EagerMessagesAreCopiedToo) {
-  expect_near(to_one(CopiedBy::receiver, kEager), kOverhead + kEager * 2 / kSharedMemory);
+/// Each receiver copies its own; the second message of a sender starts when the CPU has posted it, and where both copy
+/// the first one is alone for as long. Eager messages are copied too.
+TEST(CopiedBy, MessagesShareWhatTheirCpusCopy) {
+  using enum CopiedBy;
+  constexpr Seconds kAlone = kOverhead + 1_MiB / kSharedMemory;
+  constexpr Seconds kShared = kOverhead + 2_MiB / kSharedMemory;
+  expect_near(to_one(none, 1_MiB), kAlone);
+  expect_near(both_ways(copied_by(none), 1_MiB), kAlone);
+  expect_near(to_one(receiver, 1_MiB), kShared);
+  expect_near(from_one(receiver, 1_MiB), kHost + kAlone);
+  expect_near(both_ways(copied_by(receiver), 1_MiB), kAlone);
+  expect_near(to_one(both, 1_MiB), kShared);
+  expect_near(from_one(both, 1_MiB), kShared);
+  expect_near(both_ways(copied_by(both), 1_MiB), kShared);
+  expect_near(to_one(receiver, kEager), kOverhead + kEager * 2 / kSharedMemory);
 }
 
 /// What one message takes whose bytes begin to move at once, and whose rank `who` copies from pageable memory
@@ -83,7 +63,7 @@ TEST(CopiedBy, EagerMessagesAreCopiedToo) {
 void expect_rest(CopiedBy copied, int who, bool rests) {
   constexpr Bytes kSize = 8_MiB;
   constexpr Seconds kCopying = kOverhead + 1_MiB / kUp;
-  simulate(copied_by(copied), kTwo, [&](Rank& rank) {
+  simulated(copied_by(copied), kTwo, [&](Rank& rank, Seconds& /*time*/) {
     const Buffer device = rank.allocate(Memory::device, 1_MiB);
     const Buffer pageable = rank.allocate(Memory::pageable, 1_MiB);
     const Op op = rank.id().value == 0 ? send(rank, 1, kSize) : receive(rank, 0, kSize);
@@ -98,11 +78,13 @@ void expect_rest(CopiedBy copied, int who, bool rests) {
   });
 }
 
-TEST(CopiedByReceiver, AMessageRestsWhileTheReceiverCopiesSomethingElse) { expect_rest(CopiedBy::receiver, 1, true); }
-TEST(CopiedByReceiver, WhatTheSenderDoesIsNoMatter) { expect_rest(CopiedBy::receiver, 0, false); }
-TEST(CopiedByBoth, AMessageRestsWhileTheReceiverCopiesSomethingElse) { expect_rest(CopiedBy::both, 1, true); }
-TEST(CopiedByBoth, AMessageRestsWhileTheSenderCopiesSomethingElse) { expect_rest(CopiedBy::both, 0, true); }
-TEST(CopiedByNone, AMessageGoesOnWhateverTheReceiverDoes) { expect_rest(CopiedBy::none, 1, false); }
+TEST(CopiedBy, AMessageRestsWhileWhoeverCopiesItDoesSomethingElse) {
+  expect_rest(CopiedBy::receiver, 1, true);
+  expect_rest(CopiedBy::receiver, 0, false);
+  expect_rest(CopiedBy::both, 1, true);
+  expect_rest(CopiedBy::both, 0, true);
+  expect_rest(CopiedBy::none, 1, false);
+}
 
 TEST(CopiedByReceiver, AMessageRestsAsOftenAsTheReceiverCopiesBetweenHostBuffers) {
   constexpr Bytes kSize = 8_MiB;
@@ -124,7 +106,7 @@ TEST(CopiedByReceiver, AMessageRestsAsOftenAsTheReceiverCopiesBetweenHostBuffers
 void expect_rest_for_starts(CopiedBy copied, bool rests) {
   constexpr Bytes kSize = 8_MiB;
   constexpr int kStarts = 10;
-  simulate(copied_by(copied), kTwo, [&](Rank& rank) {
+  simulated(copied_by(copied), kTwo, [&](Rank& rank, Seconds& /*time*/) {
     if (rank.id().value == 0) return finish(rank, send(rank, 1, kSize));
     const Buffer device = rank.allocate(Memory::device, 1_KiB);
     const Buffer pinned = rank.allocate(Memory::pinned, 1_KiB);
@@ -139,8 +121,10 @@ void expect_rest_for_starts(CopiedBy copied, bool rests) {
   });
 }
 
-TEST(CopiedByReceiver, AMessageRestsWhileTheReceiverStartsCopies) { expect_rest_for_starts(CopiedBy::receiver, true); }
-TEST(CopiedByNone, AMessageGoesOnWhileTheReceiverStartsCopies) { expect_rest_for_starts(CopiedBy::none, false); }
+TEST(CopiedBy, AMessageRestsWhileItsReceiverStartsCopies) {
+  expect_rest_for_starts(CopiedBy::receiver, true);
+  expect_rest_for_starts(CopiedBy::none, false);
+}
 
 /// The message is ready while the receiver's CPU is away.
 TEST(CopiedByReceiver, AMessageThatComesMeanwhileBeginsAfterwards) {

@@ -33,8 +33,7 @@ inline void finish(Rank& rank, Op op) { EXPECT_EQ(wait(rank, op, kLong), Status:
 
 /// Two ranks send to each other at once. When both messages are there.
 inline Seconds both_ways(const Platform& platform, Bytes size) {
-  Seconds end{};
-  simulate(platform, kTwo, [&](Rank& rank) {
+  return simulated(platform, kTwo, [&](Rank& rank, Seconds& end) {
     const int peer = 1 - rank.id().value;
     const Op out = send(rank, peer, size);
     const Op in = receive(rank, peer, size);
@@ -42,7 +41,6 @@ inline Seconds both_ways(const Platform& platform, Bytes size) {
     finish(rank, out);
     end = rank.now();
   });
-  return end;
 }
 
 }  // namespace twinlink::model::testing

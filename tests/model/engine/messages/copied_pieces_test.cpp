@@ -63,12 +63,10 @@ TEST(Pieces, WithoutThemOneMessageFollowsTheOther) {
 
 /// When the last byte of one message alone is there.
 Seconds alone(const Platform& platform, Bytes size) {
-  Seconds end{};
-  simulate(platform, kTwo, [&](Rank& rank) {
+  return simulated(platform, kTwo, [&](Rank& rank, Seconds& end) {
     finish(rank, rank.id().value == 0 ? send(rank, 1, size) : receive(rank, 0, size));
     end = rank.now();
   });
-  return end;
 }
 
 /// The first piece is copied in while there is nothing to copy out, and the last one out when all is in.
@@ -110,8 +108,7 @@ Platform with_gaps() {
 /// come.
 template <class Meanwhile>
 Seconds two_pieces(const Platform& platform, Meanwhile meanwhile) {
-  Seconds end{};
-  simulate(platform, kTwo, [&](Rank& rank) {
+  return simulated(platform, kTwo, [&](Rank& rank, Seconds& end) {
     const bool sends = rank.id().value == 0;
     const View views[] = {View(rank.allocate(Memory::pinned, kPiece)), View(rank.allocate(Memory::pinned, kPiece))};
     std::vector<Op> ops;
@@ -123,7 +120,6 @@ Seconds two_pieces(const Platform& platform, Meanwhile meanwhile) {
     for (const Op op : ops) finish(rank, op);
     if (!sends) end = rank.now();
   });
-  return end;
 }
 
 void nothing(Rank&, Op) {}
@@ -149,8 +145,7 @@ TEST(Pieces, AGapIsAsLongBehindANarrowLink) {
   platform.intra_node.rate = Sourced<Rate>{Rate{40e9}, {Quality::assumed, "a round number"}};
   const std::vector<Place> far{kLoneGpu, kFirstPeer};
   const auto last = [&](const Platform& of) {
-    Seconds end{};
-    simulate(of, far, [&](Rank& rank) {
+    return simulated(of, far, [&](Rank& rank, Seconds& end) {
       const bool sends = rank.id().value == 0;
       const auto start = [&](Tag tag) { return sends ? send(rank, 1, kPiece, tag) : receive(rank, 0, kPiece, tag); };
       const Op first = start(tags::kData);
@@ -159,7 +154,6 @@ TEST(Pieces, AGapIsAsLongBehindANarrowLink) {
       finish(rank, second);
       if (!sends) end = rank.now();
     });
-    return end;
   };
   platform.intra_node.gap = Sourced<Piecewise>{Piecewise({{Bytes{}, kGap}}), {Quality::assumed, "a round number"}};
   expect_near(last(platform), kOverhead + (kFirst * 2 + kPiece * 2) / kNarrow + kGap);

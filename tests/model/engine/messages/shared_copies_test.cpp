@@ -21,15 +21,9 @@ constexpr Bytes kSize = 8_MiB;
 constexpr Bytes kChunk = 1_MiB;
 constexpr Ratio kBothWays{1.25};
 
-template <class T>
-Sourced<T> sourced(T value) {
-  return {value, {Quality::assumed, "a round number"}};
-}
-
 /// Time of copies between two GPUs that one process drives: so many there, and so many back at the same time.
 Seconds copies(const Platform& platform, const Place& here, const Place& there, Bytes size, int out, int back) {
-  Seconds time{};
-  simulate(platform, std::vector{here, there}, [&](MeasuredRank& rank) {
+  return simulated(platform, std::vector{here, there}, [&](MeasuredRank& rank, Seconds& time) {
     if (rank.id() != RankId{0}) return;
     const View mine(rank.allocate(Memory::device, size));
     const View beside(rank.allocate_beside(RankId{1}, size));
@@ -42,7 +36,6 @@ Seconds copies(const Platform& platform, const Place& here, const Place& there, 
     for (const Op op : ops) EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
     time = rank.now() - start;
   });
-  return time;
 }
 
 /// From the first byte out until the last one in, alone.
@@ -75,14 +68,14 @@ TEST(Fallback, BeginsAnewWhenItsBufferHasRunEmpty) {
 
 TEST(Fallback, QueuesWithItsGap) {
   Platform platform = never_empty();
-  platform.fallback->cost.gap = sourced(Piecewise(16.0_us));
+  platform.fallback->cost.gap = made_up(Piecewise(16.0_us));
   expect_near(copies(platform, kLoneGpu, kSecondPeer, kSize, 3, 0), kOverhead + in_chunks(kSize) * 3 + 16.0_us * 2);
 }
 
 /// Both flow at half of what both ways have; the first chunks come before that.
 TEST(Fallback, BothWaysTogetherReachTheirShareOfOne) {
   Platform platform = never_empty();
-  platform.fallback->both_ways = sourced(kBothWays);
+  platform.fallback->both_ways = made_up(kBothWays);
   const Seconds flow = in_chunks(kSize) - kChunk / kUp;
   const Seconds expected = kHost * 2 + kLatency + kChunk / kUp + flow * (2 / kBothWays.of_one);
   const Seconds both = copies(platform, kLoneGpu, kSecondPeer, kSize, 1, 1);
@@ -92,7 +85,7 @@ TEST(Fallback, BothWaysTogetherReachTheirShareOfOne) {
 
 TEST(Fallback, AloneHasAllOfIt) {
   Platform platform = never_empty();
-  platform.fallback->both_ways = sourced(kBothWays);
+  platform.fallback->both_ways = made_up(kBothWays);
   expect_near(copies(platform, kLoneGpu, kSecondPeer, kSize, 1, 0), kOverhead + in_chunks(kSize));
 }
 
@@ -104,8 +97,7 @@ TEST(Fallback, SharesNothingWithTheOtherDirectionWhereNobodySaysSo) {
 // ---- one GPU and its host -------------------------------------------------------------------------------------------
 
 Seconds out_and_in(const Platform& platform) {
-  Seconds time{};
-  simulate(platform, std::vector{kLoneGpu}, [&](MeasuredRank& rank) {
+  return simulated(platform, std::vector{kLoneGpu}, [&](MeasuredRank& rank, Seconds& time) {
     const View device(rank.allocate(Memory::device, kSize * 2));
     const View host(rank.allocate(Memory::pinned, kSize * 2));
     const Seconds start = rank.now();
@@ -115,7 +107,6 @@ Seconds out_and_in(const Platform& platform) {
     for (const Op op : ops) EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
     time = rank.now() - start;
   });
-  return time;
 }
 
 TEST(Duplex, IsEachWayAsIfAloneWhereNobodySaysOtherwise) {
@@ -124,7 +115,7 @@ TEST(Duplex, IsEachWayAsIfAloneWhereNobodySaysOtherwise) {
 
 Platform half_duplex() {
   Platform platform = sample_platform();
-  for (Hub& hub : platform.node.hubs) hub.passing.duplex = sourced(Rate{4e9});
+  for (Hub& hub : platform.node.hubs) hub.passing.duplex = made_up(Rate{4e9});
   return platform;
 }
 
@@ -133,23 +124,20 @@ TEST(Duplex, IsWhatCopiesOutAndInGetTogether) {
   expect_near(out_and_in(half_duplex()), kOverhead + kSize * 2 / Rate{4e9});
 }
 
-TEST(EachTransfer, ReadsNoMoreAcrossALinkThanOneMay) {
-  Platform platform = sample_platform();
-  for (Link& link : platform.node.links) link.each_read = sourced(Rate{1e9});
-  expect_near(out_and_in(platform), kHost + kOverhead + kSize / Rate{1e9});
-}
-
-TEST(EachTransfer, WritesNoMoreAcrossALinkThanOneMay) {
-  Platform platform = sample_platform();
-  for (Link& link : platform.node.links) link.each_write = sourced(Rate{2e9});
-  expect_near(out_and_in(platform), kOverhead + kSize / Rate{2e9});
+TEST(EachTransfer, MovesNoMoreAcrossALinkThanOneMay) {
+  Platform reading = sample_platform();
+  for (Link& link : reading.node.links) link.each_read = made_up(Rate{1e9});
+  expect_near(out_and_in(reading), kHost + kOverhead + kSize / Rate{1e9});
+  Platform writing = sample_platform();
+  for (Link& link : writing.node.links) link.each_write = made_up(Rate{2e9});
+  expect_near(out_and_in(writing), kOverhead + kSize / Rate{2e9});
 }
 
 /// It is no limit of the link: two that read both have it.
 TEST(EachTransfer, HasItsLimitHoweverManyThereAre) {
   Platform platform = sample_platform();
   platform.copies[CopyKind::pinned_to_device].rate.reset();
-  for (Link& link : platform.node.links) link.each_read = sourced(Rate{3e9});
+  for (Link& link : platform.node.links) link.each_read = made_up(Rate{3e9});
   Seconds time{};
   simulate(platform, std::vector{kLoneGpu}, [&](MeasuredRank& rank) {
     const View device(rank.allocate(Memory::device, kSize * 2));
@@ -176,8 +164,8 @@ Platform below_a_switch() {
   platform.node.links.push_back({.name = "uplink",
                                  .from = "switch",
                                  .to = "hub1",
-                                 .forward = sourced(Rate{8e9}),
-                                 .backward = sourced(Rate{8e9})});
+                                 .forward = made_up(Rate{8e9}),
+                                 .backward = made_up(Rate{8e9})});
   platform.software.cuda = Version{{3, 2}};  // which has no peers
   return platform;
 }
@@ -197,7 +185,7 @@ TEST(Duplex, IsSharedByTwoSuchCopies) {
 
 Platform slow_hub() {
   Platform platform = sample_platform();
-  for (Hub& hub : platform.node.hubs) hub.passing.peer_read = hub.passing.peer_write = sourced(Rate{2e9});
+  for (Hub& hub : platform.node.hubs) hub.passing.peer_read = hub.passing.peer_write = made_up(Rate{2e9});
   return platform;
 }
 
@@ -212,7 +200,7 @@ TEST(Peers, AreWrittenAndReadByTwoEnginesOfAGpu) {
 
 /// Two copies into a peer by two streams.
 void expect_written_twice(const Platform& platform, Rate both) {
-  simulate(platform, std::vector{kFirstPeer, kSecondPeer}, [&](MeasuredRank& rank) {
+  simulated(platform, std::vector{kFirstPeer, kSecondPeer}, [&](MeasuredRank& rank, Seconds& /*time*/) {
     if (rank.id() != RankId{0}) return;
     const View mine(rank.allocate(Memory::device, kSize));
     const std::vector<View> beside{View(rank.allocate_beside(RankId{1}, kSize)),
@@ -225,8 +213,10 @@ void expect_written_twice(const Platform& platform, Rate both) {
   });
 }
 
-TEST(Peers, ThatAreWrittenTwiceShareTheEngine) { expect_written_twice(sample_platform(), kPeer); }
-TEST(Peers, ThatComeInByOneLinkOfAHubShareWhatItForwards) { expect_written_twice(slow_hub(), Rate{2e9}); }
+TEST(Peers, ThatAreWrittenTwiceShareTheEngineAndWhatAHubForwards) {
+  expect_written_twice(sample_platform(), kPeer);
+  expect_written_twice(slow_hub(), Rate{2e9});
+}
 
 }  // namespace
 }  // namespace twinlink::model::sharing

@@ -13,6 +13,7 @@
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/workload/kineto_file.hpp"
 #include "protocols/core/errors.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -64,12 +65,7 @@ std::string with(const std::function<void(json& profile, json& args)>& change) {
   return file;
 }
 std::string refused(const std::vector<std::filesystem::path>& files) {
-  try {
-    read_profiles(files);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "taken";
+  return said_by<InputError>([&] { read_profiles(files); });
 }
 std::string refused_with(const std::function<void(json& profile, json& args)>& change) {
   return refused({with(change)});
@@ -149,8 +145,10 @@ TEST(Kineto, WhatIsWrongIsNamed) {
   EXPECT_THAT(refused_with([](json& profile, json&) { profile.erase("distributedInfo"); }), HasSubstr("no 'rank'"));
   EXPECT_THAT(refused_with([](json& profile, json&) { profile["traceEvents"][0].erase("dur"); }),
               AllOf(HasSubstr("ncclDevKernel_AllReduce"), HasSubstr("no number 'dur'")));
-  EXPECT_THAT(refused_with([](json& profile, json&) { profile["traceEvents"][0]["dur"] = -1; }),
-              HasSubstr("out of range"));
+  for (const auto& [us, taken] : {std::pair{-1.0, false}, {0.0, true}, {1e12, true}, {1.1e12, false}}) {
+    EXPECT_THAT(refused_with([&](json& profile, json&) { profile["traceEvents"][0]["dur"] = us; }),
+                HasSubstr(taken ? "nothing was refused" : "out of range"));
+  }
   EXPECT_THAT(refused_with([](json& profile, json&) { profile["traceEvents"][0]["cat"] = 5; }),
               HasSubstr("no profile of PyTorch"));
   EXPECT_THAT(refused_with([](json&, json& args) { args = json::object(); }), HasSubstr("no 'Collective name'"));

@@ -11,6 +11,8 @@
 
 #include "protocols/bench/workload/message_costs.hpp"
 #include "protocols/bench/workload/workload_options.hpp"
+#include "protocols/registry.hpp"
+#include "tests/support/fake_rank.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -117,6 +119,13 @@ TEST(Prediction, BeginsAllMessagesOfAStepOnOneCpu) {
   StepCosts costs = even_costs();
   EXPECT_NEAR(predicted("all-to-all", "direct", {64, 8}, 64_KiB, costs), kMessage + (6 + 55) * kFurther + kCopy, 1e-9);
   EXPECT_NEAR(predicted("all-gather", "ring", {64, 8}, 64_KiB, costs), 63 * kMessage, 1e-9);
+  // Whichever of the two takes longer, the others' beginnings come on top.
+  costs.between = every_message(20 * kMessage);
+  EXPECT_NEAR(predicted("all-to-all", "direct", {64, 8}, 64_KiB, costs), 20 * kMessage + (55 + 6) * kFurther + kCopy,
+              1e-9);
+  costs.within = every_message(50 * kMessage);
+  EXPECT_NEAR(predicted("all-to-all", "direct", {64, 8}, 64_KiB, costs), 50 * kMessage + (6 + 55) * kFurther + kCopy,
+              1e-9);
 }
 
 TEST(Prediction, OfVeryLargeJobsIsTheSumOfAStepsOrNone) {
@@ -176,17 +185,98 @@ TEST(MessageCosts, AreLearntAtSizesThatTheWorkloadSends) {
   EXPECT_EQ(stars, Sizes{1U << 13U}) << "its last step";
 }
 
+/// Of 16 ranks on a fabric where every message begins after the one before it, and eight ranks further on three share
+/// a link: each in the closed form from which the times are made.
+TEST(MessageCosts, AreWhatTheTimesSay) {
+  constexpr int kSelf = 3;
+  constexpr double kBase = 10;
+  constexpr double kNext = 2;
+  const auto moved_us = [](std::uint64_t elements) { return static_cast<double>(8 * elements) / 1000; };
+  const auto time = [&](const workloads::Schedule& schedule) {
+    const workloads::Step& step = schedule.steps.front();
+    double us = 0;
+    for (const bool sends : {true, false}) {
+      for (const workloads::Transfer& t : step.transfers) {
+        const std::uint64_t elements = sends ? t.send.length : t.receive.length;
+        if (elements == 0) continue;
+        const int places = ((sends ? t.peer - kSelf : kSelf - t.peer) + 16) % 16;
+        us += (us == 0 ? kBase : kNext) + moved_us(elements) * (places < 8 ? 1 : 3);
+      }
+      if (us > 0) return us;  // both ways at once
+    }
+    for (const workloads::Local& local : step.locals) us += 0.5 + moved_us(local.to.length) / 2;
+    return us;
+  };
+  Extent extent;
+  extent.most = 10;
+  extent.adds = extent.copies = extent.stars_in = true;
+  extent.star_least = extent.star_most = 7;
+  const StepCosts costs = learn_costs({16, 1}, kSelf, extent, time, [](const auto&) { return true; });
+  EXPECT_EQ(costs.within.all.of(8_KiB), 0) << "each is alone on its node";
+  for (const std::uint64_t elements : {1, 16, 1024}) {
+    const Bytes bytes{8 * elements};
+    EXPECT_NEAR(costs.between.all.of(bytes), kBase + moved_us(elements), 1e-9);
+    EXPECT_NEAR(costs.between.alone.of(bytes), kBase + moved_us(elements), 1e-9);
+    EXPECT_NEAR(costs.adds.one.of(bytes), 0.5 + moved_us(elements) / 2, 1e-9);
+    EXPECT_NEAR(costs.copies.further(bytes), 0.5 + moved_us(elements) / 2, 1e-9);
+  }
+  EXPECT_NEAR(costs.star.in.of(1_KiB), kBase + 3 * moved_us(128), 1e-9) << "rank 0 is 13 places on";
+  EXPECT_EQ(costs.star.out.of(1_KiB), 0);
+  // Of the seven peers, 1, 3, 5, ... 13 places on, three are far.
+  const double further_us = kNext + moved_us(1);
+  EXPECT_NEAR(costs.between.further_us, further_us, 1e-9);
+  EXPECT_NEAR(costs.between.spread.of(56_KiB), kBase + 6 * kNext + 13 * moved_us(1024) - 6 * further_us, 1e-9);
+  ASSERT_EQ(costs.between.by_reach.size(), 4U) << "1, 2, 4 and 8 places on";
+  for (std::size_t i = 0; i < 4; ++i) {
+    const double far_us = moved_us(1024) * (i < 3 ? 1 : 3) - moved_us(1);
+    EXPECT_NEAR(costs.between.by_reach[i], far_us / (moved_us(1024) - moved_us(1)), 1e-9);
+  }
+}
+
+TEST(WorkloadPlans, KnowWhichRanksAreOnOneNode) {
+  const auto per_node = [](const std::vector<int>& nodes) {
+    std::vector<Place> places;
+    for (const int node : nodes) places.push_back({.node = node});
+    const Shape shape = shape_of(places);
+    EXPECT_EQ(shape.ranks, static_cast<int>(nodes.size()));
+    return shape.per_node;
+  };
+  EXPECT_EQ(per_node({4}), 1);
+  EXPECT_EQ(per_node({0, 0, 0}), 3);
+  EXPECT_EQ(per_node({3, 3, 1, 1, 2, 2}), 2);
+  EXPECT_EQ(per_node({0, 1, 0, 1}), 1);
+  for (const std::vector<int>& uneven : std::vector<std::vector<int>>{
+           {0, 0, 1}, {0, 0, 0, 1}, {0, 0, 1, 0}, {0, 0, 1, 2}, {0, 0, 1, 1, 1, 1}, {0, 1, 1, 0}}) {
+    EXPECT_EQ(per_node(uneven), 1);
+  }
+  for (const bool same_node : {true, false}) {
+    run_fake_world({.ranks = 3, .same_node = same_node}, [&](MeasuredRank& rank) {
+      const Protocol& host = find_protocol("host");
+      const WorkloadSeries series =
+          heading_of(rank, {.title = "a job", .ways = {&host, &host, host.defaults(), host.defaults()}, .graph = 4});
+      EXPECT_EQ(series.workload, "a job");
+      EXPECT_EQ(series.ranks, 3);
+      EXPECT_EQ(series.nodes, same_node ? 1 : 3);
+      EXPECT_EQ(series.places.at(2), same_node ? "0/2" : "2/0");
+      EXPECT_THAT(series.settings, testing::EndsWith(", 4 in a graph"));
+      EXPECT_EQ(series.protocols(), "host");
+    });
+  }
+}
+
 TEST(WorkloadRows, SayHowFarAPredictionIsOff) {
-  const auto row = [](double predicted_us) {
+  const auto row = [](double predicted_us, bool trace = false) {
     const WorkloadFile file{.series = {.workload = "shift", .protocol = "host", .protocol_between = "host"}};
     std::ostringstream out;
     WorkloadPoint point{.size = 8_B, .algorithm = "direct", .steps = 1, .predicted_us = predicted_us};
     point.time_us.median = 12;
+    if (trace) point.ranks.resize(1);
     live_rows(file, out)(point);
     return out.str();
   };
-  EXPECT_THAT(row(12), testing::Not(testing::HasSubstr("than predicted")));
-  EXPECT_THAT(row(10.01), testing::Not(testing::HasSubstr("than predicted")));
+  for (const std::string& near : {row(12), row(10.01), row(0), row(9.6, true)}) {
+    EXPECT_THAT(near, testing::Not(testing::HasSubstr("than predicted")));
+  }
   EXPECT_THAT(row(9.6), testing::HasSubstr("# 25 % longer than predicted\n"));
   EXPECT_THAT(row(16), testing::HasSubstr("# 25 % shorter than predicted\n"));
 }

@@ -68,6 +68,9 @@ TEST(WorkloadFiles, NothingIsHiddenOrExposedLessThanNotAtAll) {
   EXPECT_DOUBLE_EQ(staged.exposed_us(8), 1) << "what stages wait for each other's kernels is no message's";
   EXPECT_DOUBLE_EQ(staged.hidden_us(8), 6);
   EXPECT_DOUBLE_EQ(staged.lost_us(15), 1);
+  const ArrayPart array{.transforms_us = 5, .packing_us = 3, .exchange_us = 4};
+  EXPECT_DOUBLE_EQ(array.hidden_us(10), 2);
+  EXPECT_DOUBLE_EQ(array.hidden_us(13), 0);
   EXPECT_DOUBLE_EQ((TrainingDimension{"data", 2, 3, 5}.hidden_us()), 0);
   EXPECT_DOUBLE_EQ((TrainingDimension{"data", 2, 5, 3}.hidden_us()), 2);
 }

@@ -1,4 +1,4 @@
-#include "tests/model/workloads/block_machine.hpp"
+#include "tests/model/engine/block_machine.hpp"
 
 #include <string>
 

@@ -10,6 +10,7 @@
 #include "protocols/core/options.hpp"
 #include "protocols/nccl/nccl.hpp"
 #include "protocols/nccl/nccl_options.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::nccl {
 namespace {
@@ -23,12 +24,7 @@ Options read(const Switches& switches, Settings settings = nccl_protocol().defau
 }
 
 std::string refusal(const Switches& switches, const Settings& settings = nccl_protocol().defaults()) {
-  try {
-    static_cast<void>(read(switches, settings));
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return said_by([&] { return read(switches, settings); });
 }
 
 TEST(NcclOptions, TakesNcclsSwitchesByTheirNames) {
@@ -76,6 +72,23 @@ TEST(NcclOptions, CollectivesHaveTwoSlotsAtLeast) {
   EXPECT_NO_THROW(require_slots(settings));
 }
 
+/// 64 blocks each way, whatever they are for; what the user wants has its own way.
+TEST(NcclOptions, ChannelsLeaveRoomForMessagesWithAllOthers) {
+  const auto channels = [](int ranks, const Switches& switches = {}) {
+    Options options = read(switches);
+    leave_room_for_others(options, ranks);
+    EXPECT_EQ(options.geometry.channels, options.fixed.channels.value_or(options.ground.channels));
+    return options.geometry.channels;
+  };
+  for (const auto& [ranks, expected] :
+       {std::pair{1, 24}, {2, 24}, {3, 24}, {4, 21}, {5, 16}, {8, 9}, {33, 2}, {65, 1}, {66, 1}, {1000, 1}}) {
+    EXPECT_EQ(channels(ranks), expected) << ranks;
+  }
+  EXPECT_EQ(channels(8, {{"max_channels", "6"}}), 6);
+  EXPECT_EQ(channels(8, {{"min_channels", "12"}}), 12);
+  EXPECT_EQ(channels(1000, {{"channels", "5"}}), 5);
+}
+
 TEST(NcclOptions, HasNcclsOwnSizesByDefault) {
   const Options options = read({});
   EXPECT_EQ(options.geometry.slot, 512_KiB);
@@ -113,24 +126,19 @@ TEST(NcclOptions, SwitchesOfRailsAndOfASwitchThatAddsUp) {
 
 TEST(NcclOptions, RanksNeedMemoryToMeetIn) {
   const auto meets = [](const Switches& switches, const Path& path) {
-    try {
-      require_meeting(path, read(switches));
-    } catch (const UnavailableError& error) {
-      return std::string(error.what());
-    }
-    return std::string("meets");
+    return said_by<UnavailableError>([&] { require_meeting(path, read(switches)); });
   };
   const Path peers{.same_node = true, .peer_access = Answer::granted()};
   const Path neighbours{.same_node = true, .peer_access = Answer::refused("no peers")};
   const Path domain{.peer_access = Answer::granted()};
-  EXPECT_EQ(meets({{"shm_disable", "1"}}, peers), "meets");
-  EXPECT_EQ(meets({{"p2p_disable", "1"}}, peers), "meets");
-  EXPECT_EQ(meets({}, neighbours), "meets");
-  EXPECT_EQ(meets({}, domain), "meets");
+  EXPECT_EQ(meets({{"shm_disable", "1"}}, peers), "nothing was refused");
+  EXPECT_EQ(meets({{"p2p_disable", "1"}}, peers), "nothing was refused");
+  EXPECT_EQ(meets({}, neighbours), "nothing was refused");
+  EXPECT_EQ(meets({}, domain), "nothing was refused");
   EXPECT_THAT(meets({{"p2p_disable", "1"}, {"shm_disable", "1"}}, peers),
               HasSubstr("p2p_disable or p2p_level forbids peer memory, and shm_disable forbids host memory"));
   EXPECT_THAT(meets({{"shm_disable", "1"}}, neighbours), HasSubstr("no peers, and shm_disable forbids host memory"));
-  EXPECT_EQ(meets({{"p2p_disable", "1"}}, domain), "meets") << "over the network";
+  EXPECT_EQ(meets({{"p2p_disable", "1"}}, domain), "nothing was refused") << "over the network";
 }
 
 }  // namespace

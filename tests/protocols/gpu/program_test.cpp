@@ -1,15 +1,18 @@
 // Programs of thread blocks as numbers: shares cover all bytes, and what the CPU counts is what blocks pass on.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "protocols/core/errors.hpp"
-#include "protocols/gpu/choice.hpp"
 #include "protocols/gpu/run.hpp"
 #include "protocols/gpu/slot_list.hpp"
+#include "protocols/gpu/work.hpp"
 
 namespace twinlink::gpu {
 namespace {
@@ -20,7 +23,12 @@ constexpr std::array kRings{Operation::all_reduce, Operation::all_gather, Operat
 /// A block that waits for nobody and counts.
 class CountingBlock {
  public:
-  CountingBlock(std::int32_t channel, const Program& p) : channel_(channel), stand_(usual_stand(p)), most_(p.slot) {}
+  CountingBlock(std::int32_t channel, const Program& p) : channel_(channel), stand_(usual_stand(p)), most_(p.slot) {
+    if (!is_tree(p)) return;
+    stand_.above = p.rank == 0 ? kNoLink : 0;
+    stand_.below[0] = 1;
+    stand_.below[1] = 2;
+  }
 
   void play(std::int32_t role) { role_ = role; }
   [[nodiscard]] std::int32_t channel() const { return channel_; }
@@ -31,39 +39,56 @@ class CountingBlock {
   [[nodiscard]] static std::uint64_t received(std::int32_t) { return 11; }
   bool await_credit(std::int32_t link, std::uint64_t step) {
     EXPECT_EQ(step, 7 + sends[link]);
-    return true;
+    return goes_on();
   }
   bool await_slot(std::int32_t link, std::uint64_t step) {
     EXPECT_EQ(step, 11 + receives[link]);
-    return true;
+    return goes_on();
   }
-  bool barrier(bool good) { return good; }
-  void fence() {}
-  void signal(std::int32_t, std::uint64_t) {}
-  void give_credit(std::int32_t, std::uint64_t) {}
+  bool barrier(bool good) { return met_ = good && goes_on(); }
+  void fence() { fenced_ = met_; }
+  void signal(std::int32_t, std::uint64_t) { EXPECT_TRUE(fenced_); }
+  void give_credit(std::int32_t, std::uint64_t) { EXPECT_TRUE(met_) << "not all threads have read the slot"; }
   void clear(std::int32_t) {}
-  static bool put(std::int32_t, std::uint64_t, std::uint64_t) { return true; }
+  bool put(std::int32_t, std::uint64_t, std::uint64_t) {
+    met_ = fenced_ = false;
+    return goes_on();
+  }
   static std::uint64_t listed(std::int32_t) { return 0; }
   static void tell(std::int32_t, std::uint64_t, std::uint64_t) {}
-  static std::uint64_t told(std::int32_t, std::uint64_t) { return 0; }
+  [[nodiscard]] std::uint64_t told(std::int32_t, std::uint64_t) const { return told_bytes; }
   bool move(const Move& move) {
+    EXPECT_EQ(move.in_at % kElementBytes, 0U) << "elements are whole";
+    EXPECT_EQ(move.out_at % kElementBytes, 0U);
+    if (move.out != Region::none) end = std::max(end, move.out_at + move.bytes);
     const bool has_slot = move.into != kNoLink || move.from != kNoLink;
     EXPECT_LE(has_slot ? move.bytes : 0, most_);
     if (move.into != kNoLink) ++sends[move.into];
     if (move.from != kNoLink) ++receives[move.from];
     if (move.out != Region::none) written += move.bytes;
-    return true;
+    return put(0, 0, 0);
   }
 
   std::map<std::int32_t, std::uint64_t> sends{};
   std::map<std::int32_t, std::uint64_t> receives{};
   std::uint64_t written = 0;
+  std::uint64_t end = 0;         ///< of what was written
+  std::uint64_t told_bytes = 0;  ///< what every peer says that its blocks to experts have
+  int done = 0;                  ///< of what the host may give up
+  int given_up_at = -1;          ///< the one at which it does
 
  private:
+  bool goes_on() {
+    EXPECT_TRUE(given_up_at < 0 || done <= given_up_at) << "it has been given up";
+    return done++ != given_up_at;
+  }
+
   std::int32_t channel_;
   Stand stand_;
   std::int32_t role_ = 0;
   std::uint64_t most_;
+  bool met_ = false;
+  bool fenced_ = false;
 };
 
 Program program_of(Operation operation, int ranks, int rank, int channels, std::uint64_t bytes) {
@@ -201,46 +226,71 @@ TEST(GpuProgram, MessagesGoBothWaysAtOnce) {
   EXPECT_EQ(received, 77U);
 }
 
-// ---- choice ---------------------------------------------------------------------------------------------------------
-
-LineFormat format_at(Bytes bytes, const Ground& ground = ground_of("NVIDIA H200", true)) {
-  return choose(ground, Operation::all_reduce, bytes, 2, {}).format;
-}
-
-/// NCCL on two H200 takes LL to 512 KiB and Simple from 8 MiB on; between them its model and this one are near ties.
-TEST(GpuChoice, TakesLlForSmallAndSimpleForLargeCollectives) {
-  for (const Bytes bytes : {8_B, 4_KiB, 256_KiB}) EXPECT_EQ(format_at(bytes), LineFormat::ll) << bytes.count();
-  for (const Bytes bytes : {16_MiB, 1_GiB}) EXPECT_EQ(format_at(bytes), LineFormat::simple) << bytes.count();
-}
-
-TEST(GpuChoice, OfCardsKnowsNoNvlinks) {
-  for (const char* card : {"NVIDIA A100-PCIE-80GB", "NVIDIA H100 PCIe", "NVIDIA Tesla V100-PCIE-16GB"}) {
-    for (std::uint64_t bytes = 8; bytes <= std::uint64_t{1} << 30U; bytes *= 2) {
-      EXPECT_NE(format_at(Bytes{bytes}, ground_of(card, true)), LineFormat::ll128) << card << ", " << bytes;
+/// Whatever peers say, nothing is read beyond a slot, or written beyond the output.
+TEST(GpuProgram, BlocksOfPeersEndWhereTheSlotAndTheOutputDo) {
+  for (const Operation operation : {Operation::dispatch, Operation::combine}) {
+    for (const auto& [told, room, end] :
+         {std::tuple{40, 1000, 80}, {1000, 1000, 128}, {1000, 100, 100}, {48, 64, 64}}) {
+      Program p = program_of(operation, 3, 0, 1, 0);
+      p.received = static_cast<std::uint64_t>(room);
+      p.experts = 1;
+      CountingBlock block(0, p);
+      block.told_bytes = static_cast<std::uint64_t>(told);
+      block.play(kReceives);
+      EXPECT_TRUE(run(block, p));
+      // One behind the other of a dispatch; its list gives all blocks of a combine the same place.
+      const auto expected = operation == Operation::dispatch ? end : std::min({told, room, 64});
+      EXPECT_EQ(block.end, static_cast<std::uint64_t>(expected)) << to_string(operation) << ", " << told;
     }
-    EXPECT_EQ(format_at(2_MiB, ground_of(card, true)), LineFormat::simple) << card;
   }
 }
 
-TEST(GpuChoice, TakesLl128OnlyOverNvlink) {
-  const Ground without = ground_of("NVIDIA H200", false);
-  for (Bytes bytes = 8_B; bytes < 1_GiB; bytes = bytes * 2) EXPECT_NE(format_at(bytes, without), LineFormat::ll128);
+TEST(GpuProgram, BlocksThatAreGivenUpDoNothingMore) {
+  using enum Operation;
+  for (const Operation operation : {exchange, echo, all_reduce, all_gather, reduce_scatter, broadcast, reduce,
+                                    all_to_all, put, dispatch, combine}) {
+    for (const auto& [algorithm, rank] : {std::pair{Algorithm::ring, 0},
+                                          {Algorithm::ring, 1},
+                                          {Algorithm::ring, 2},
+                                          {Algorithm::tree, 0},
+                                          {Algorithm::tree, 1},
+                                          {Algorithm::tree, 2}}) {
+      Program p = program_of(operation, 3, rank, 1, operation == echo ? 48 : 240);
+      p.algorithm = algorithm;
+      p.received = 100;
+      p.experts = 2;
+      p.echoes = 2;
+      for (std::int32_t role = 0; role < blocks_of(p); ++role) {
+        CountingBlock whole(0, p);
+        whole.play(role);
+        EXPECT_TRUE(run(whole, p));
+        for (int at = 0; at < whole.done; ++at) {
+          CountingBlock block(0, p);
+          block.given_up_at = at;
+          block.play(role);
+          EXPECT_FALSE(run(block, p)) << to_string(operation) << ", rank " << rank << ", at " << at;
+        }
+      }
+    }
+  }
 }
 
-TEST(GpuChoice, SaysWhy) {
-  const Choice choice = choose(ground_of("NVIDIA H200", true), Operation::all_reduce, 8_B, 2, {});
-  EXPECT_EQ(choice.why,
-            "predicted us: ring ll 7.80, ring ll128 17.80, ring simple 15.20, tree ll 8.00, tree ll128 16.50, tree "
-            "simple 16.40");
-  EXPECT_EQ(choice.channels, 1);
-}
-
-TEST(GpuChoice, SmallMessagesHaveFewerChannels) {
-  const Ground ground = ground_of("NVIDIA H100 80GB HBM3", true);
-  const Fixed simple{.format = LineFormat::simple};
-  EXPECT_EQ(choose(ground, Operation::all_reduce, 64_KiB, 2, simple).channels, 2);
-  EXPECT_EQ(choose(ground, Operation::all_reduce, 1_GiB, 2, simple).channels, ground.channels);
-  EXPECT_EQ(choose(ground, Operation::all_reduce, 8_B, 2, {.channels = 5}).channels, 5);
+TEST(GpuProgram, IsToldInWords) {
+  const auto words = [](Operation operation, int channels, Algorithm algorithm = Algorithm::ring, int times = 1) {
+    Work work{.program = program_of(operation, 3, 1, channels, 240)};
+    work.program.algorithm = algorithm;
+    work.program.received = 77;
+    work.times = times;
+    return describe(work);
+  };
+  EXPECT_EQ(words(Operation::exchange, 1), "exchange simple 240 B out, 77 B in, 1 channel");
+  EXPECT_EQ(words(Operation::clear, 2), "clear simple, 2 channels");
+  EXPECT_EQ(words(Operation::all_reduce, 2), "all-reduce simple rank 1 of 3, 240 B, 2 channels");
+  EXPECT_EQ(words(Operation::all_reduce, 2, Algorithm::tree, 4),
+            "all-reduce simple tree rank 1 of 3, 240 B, 2 channels, 4 times");
+  EXPECT_EQ(words(Operation::all_reduce, 2, Algorithm::nvls), "all-reduce simple nvls rank 1 of 3, 240 B, 2 channels");
+  EXPECT_EQ(words(Operation::all_gather, 2, Algorithm::tree), "all-gather simple rank 1 of 3, 240 B, 2 channels");
+  EXPECT_EQ(describe(FifoSlot{.step = 5}), "simple slot 5 filled");
 }
 
 /// Rank 0 begins, and both send as often as they receive.
@@ -255,25 +305,6 @@ TEST(GpuProgram, AnEchoGoesThereAndBack) {
     const SlotList slots = list_slots(p, 0, {}, {}, 1);
     EXPECT_EQ(slots.sent.front(), std::vector<std::uint64_t>(5, 24));
   }
-}
-
-/// As nccl-tests of eight H100 show it: LL to 1 MiB, the switch from 2 MiB on (NVIDIA/nccl-tests issue 309).
-TEST(GpuProgram, WhereASwitchAddsUpLargeSumsAreItsOwn) {
-  Ground ground = ground_of("NVIDIA H100 80GB HBM3", true);
-  const auto chosen = [&](Bytes bytes, int ranks) { return choose(ground, Operation::all_reduce, bytes, ranks, {}); };
-  EXPECT_NE(chosen(16_MiB, 8).algorithm, Algorithm::nvls);
-  ground.reduces = true;
-  EXPECT_EQ(chosen(1_MiB, 8).format, LineFormat::ll);
-  EXPECT_EQ(chosen(1_MiB, 8).algorithm, Algorithm::ring);
-  for (const Bytes bytes : {2_MiB, 8_GiB}) {
-    EXPECT_EQ(chosen(bytes, 8).algorithm, Algorithm::nvls);
-    EXPECT_EQ(chosen(bytes, 8).channels, 16);
-    EXPECT_NE(chosen(bytes, 2).algorithm, Algorithm::nvls) << "two GPUs have nothing of it";
-  }
-  EXPECT_EQ(choose(ground, Operation::all_gather, 8_GiB, 8, {}).algorithm, Algorithm::ring);
-  EXPECT_EQ(choose(ground, Operation::all_reduce, 8_GiB, 8, {.format = LineFormat::ll}).algorithm, Algorithm::ring);
-  ground.nodes = 2;
-  EXPECT_NE(chosen(8_GiB, 16).algorithm, Algorithm::nvls);
 }
 
 /// What is exactly large enough is.

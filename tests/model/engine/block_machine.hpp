@@ -21,11 +21,6 @@ inline constexpr Seconds kHopLl = kLl + kWay;
 inline constexpr Seconds kHopLl128 = kLl128 + kWay;
 inline constexpr Seconds kHopSimple = kSimple + kWay * 3;
 
-template <class T>
-Sourced<T> made_up(T value) {
-  return {value, {Quality::assumed, "round numbers for tests"}};
-}
-
 /// The sample machine with two GPUs more on its second hub, and what thread blocks do.
 Platform machine_with_blocks();
 
