@@ -23,7 +23,6 @@ void scale(std::optional<Cost>& cost, double speed) {
 }  // namespace
 
 NetworkCosts on_cpu(NetworkCosts costs, double speed) {
-  if (speed == 1) return costs;
   const Seconds sending = costs.sending_control();
   scale(costs.send_overhead, speed);
   costs.control.value += on_cpu(sending, speed) - sending;
@@ -37,7 +36,6 @@ NetworkCosts on_cpu(NetworkCosts costs, double speed) {
 }
 
 RuntimeCosts on_cpu(RuntimeCosts costs, double speed) {
-  if (speed == 1) return costs;
   for (Sourced<Seconds>* const cost : {&costs.allocate_device, &costs.ipc_export, &costs.ipc_open, &costs.ipc_close,
                                        &costs.pin_base, &costs.pin_per_gib}) {
     scale(*cost, speed);

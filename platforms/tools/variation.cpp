@@ -1,9 +1,8 @@
 #include "platforms/tools/variation.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <functional>
-#include <string_view>
+#include <string>
 #include <utility>
 
 #include "platforms/reader/platform_reader.hpp"
@@ -34,21 +33,14 @@ void each_number(const std::string& path, YamlValue& here,
   }
 }
 
-/// The number before a unit that the writer has written.
-double number_of(std::string_view text) {
-  double number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
-
 /// Changes a number with its unit. Returns by how much it has grown.
 double scale(YamlValue& value, double factor) {
   constexpr double kPercent = 100;
   const std::string& text = value.text;
   if (text.ends_with("%")) {
-    value = yaml_value(Ratio{number_of(text) / kPercent * factor}, kExact);
+    value = yaml_value(Ratio{std::stod(text) / kPercent * factor}, kExact);
   } else if (text.ends_with("FLOP/s")) {
-    value = yaml_value(Flops{number_of(text) * kTeraflops * factor}, kExact);
+    value = yaml_value(Flops{std::stod(text) * kTeraflops * factor}, kExact);
   } else if (text.ends_with("/s")) {
     value = yaml_value(Rate{parse_rate(text).bytes_per_second() * factor}, kExact);
   } else if (text.ends_with("B")) {

@@ -288,7 +288,7 @@ void RealRank::poll_messages() {
   const int code =
       MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, ended_.data(), statuses_.data());
   if (code != MPI_ERR_IN_STATUS) check_mpi(code, "MPI_Testsome");
-  if (count <= 0) return;
+  if (count == 0) return;  // and never MPI_UNDEFINED: all requests are active
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
     const auto index = static_cast<std::size_t>(ended_[i]);
     // Only then are the statuses' errors defined.

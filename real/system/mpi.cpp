@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <iterator>
+#include <numeric>
 
 #include <sched.h>
 
@@ -78,12 +80,8 @@ bool Mpi::has_begun() {
 std::vector<std::string> Mpi::all_gather(const std::string& mine) const {
   const std::vector<int> lengths = all_gather_values(static_cast<int>(mine.size()));
   std::vector<int> offsets(lengths.size());
-  int total = 0;
-  for (std::size_t r = 0; r < lengths.size(); ++r) {
-    offsets[r] = total;
-    total += lengths[r];
-  }
-  std::string all(static_cast<std::size_t>(total), '\0');
+  std::partial_sum(lengths.begin(), std::prev(lengths.end()), std::next(offsets.begin()));
+  std::string all(static_cast<std::size_t>(offsets.back() + lengths.back()), '\0');
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Iallgatherv(mine.data(), static_cast<int>(mine.size()), MPI_CHAR, all.data(), lengths.data(),
                             offsets.data(), MPI_CHAR, control_, &request),

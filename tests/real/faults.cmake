@@ -75,7 +75,7 @@ fault_test(refused_cuda_ipc ${run} --protocol cuda-ipc -b 1M -e 1M FAULT_host op
 fault_test(refused_segment DEVICES host ${run} --protocol cuda-ipc -b 1M -e 1M FAULT open:6
   CODE 1 ONCE "rank 1 of 2 on " SAYS "open /proc.*Permission denied" SILENT)
 # At the start, it is a path that the machine lacks.
-fault_test(refused_at_the_start ${run} --protocol cuda-ipc -e 4 FAULT_host open:5 FAULT_cuda cudaIpcOpenMemHandle:1
+fault_test(refused_at_the_start ${run} --protocol cuda-ipc -e 4 FAULT_host open:1 FAULT_cuda cudaIpcOpenMemHandle:1
   CODE 77 ONCE "error: rank 0 of 2: " SAYS "Permission denied|cudaErrorMapBufferObjectFailed" SILENT)
 
 # Peer access that drops what it should move, although all calls succeed.

@@ -127,7 +127,6 @@ INSTANTIATE_TEST_SUITE_P(
                       "run --platform keeneland-kids --from 0/1 --to 0/2 -b 64K -e 64K -p symmetric-put",
                       "run --platform dgx-a100 --from 0/0 --to 1/0 -b 64K -e 64K -p host",
                       "run --platform dgx-a100 --from 0/0 --to 1/0 -b 64K -e 64K -p gpudirect-v1",
-                      "run --platform dgx-a100 --from 0/0 --to 1/0 -b 64K -e 64K -p gpudirect-v1 -o buffers=shared",
                       "run --platform dgx-a100 --from 0/0 --to 1/0 -b 64K -e 64K -p staging --pattern bandwidth",
                       "run --platform dgx-a100 --from 0/0 --to 1/0 -b 64K -e 64K -p gpudirect-v3",
                       "run --platform dgx-a100 --from 0/0 --to 1/0 -b 64K -e 64K -p cuda-aware",

@@ -85,9 +85,9 @@ TEST(DiffProgram, ShowsHowManyTimesANumberIsTheOther) {
                                 << latency << ", assumed: a test}}}}\n";
   }
   const auto diff = [&](int a, int b) { return run("diff " + files.at(a) + " " + files.at(b)).text; };
-  EXPECT_THAT(diff(1, 2), ContainsRegex("\n  nodes.links.qpi.latency +2 us +3 us +1\\.5\n"));
-  EXPECT_THAT(diff(1, 0), ContainsRegex("\n  nodes.links.qpi.latency +2 us +0 s +0\n"));
-  EXPECT_THAT(diff(0, 1), ContainsRegex("\n  nodes.links.qpi.latency +0 s +2 us *\n"));
+  EXPECT_THAT(diff(1, 2), ContainsRegex("\n  nodes.links.qpi.latency +2.00 us +3.00 us +1\\.5\n"));
+  EXPECT_THAT(diff(1, 0), ContainsRegex("\n  nodes.links.qpi.latency +2.00 us +0 s +0\n"));
+  EXPECT_THAT(diff(0, 1), ContainsRegex("\n  nodes.links.qpi.latency +0 s +2.00 us *\n"));
   for (const std::string& file : files) std::filesystem::remove(file);
 }
 

@@ -1,5 +1,8 @@
 #include "platforms/import/gpu_models.hpp"
 
+#include <string>
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -86,7 +89,17 @@ TEST(NvlinkRate, OrFromTheGenerationOfTheGpu) {
   EXPECT_NEAR(of(8, 6), 14.0625, 1e-9);
   EXPECT_NEAR(of(9, 0), 25, 1e-9);
   EXPECT_NEAR(of(10, 3), 50, 1e-9);
-  EXPECT_THAT(link_rate(GpuLinks::Kind::nvlink, {9, 0}).source.text, HasSubstr("by the compute capability 9.0"));
+  const auto source = [](int major, int minor) {
+    const std::string text = link_rate(GpuLinks::Kind::nvlink, {major, minor}).source.text;
+    EXPECT_THAT(text, HasSubstr(fmt::format("each way; by the compute capability {}.{},", major, minor)));
+    return text.substr(9, text.find(" a link") - 9);
+  };
+  EXPECT_EQ(source(6, 0), "NVLink 1, 20 GB/s");
+  EXPECT_EQ(source(7, 5), "NVLink 2, 25 GB/s");
+  EXPECT_EQ(source(8, 0), "NVLink 3, 25 GB/s");
+  EXPECT_EQ(source(8, 6), "NVLink 3, four lanes, 14.0625 GB/s");
+  EXPECT_EQ(source(9, 0), "NVLink 4, 25 GB/s");
+  EXPECT_EQ(source(10, 0), "NVLink 5, 50 GB/s");
 }
 
 /// NVIDIA says that an H100 has 900 GB/s of NVLink, an A100 600, both ways together; AMD that an MI300X has 128 GB/s

@@ -220,6 +220,20 @@ TEST(ImportMatrix, SysIsBehindALinkBetweenSockets) {
   EXPECT_EQ(peer_way(imported(silent), 0, 1), "refused") << "nor without a word on NUMA";
 }
 
+/// NVLinks hide how else two GPUs are joined: what is near to one that is far goes with it.
+TEST(ImportMatrix, GroupsMoveAsAWholeAndThoseThatAreNotFarShareADomain) {
+  const Platform platform = imported(
+      "\tGPU0\tGPU1\tGPU2\tCPU Affinity\tNUMA Affinity\n"
+      "GPU0\t X \tNV1\tPHB\t0-7\t0\n"
+      "GPU1\tNV1\t X \tSYS\t0-7\t0\n"
+      "GPU2\tPHB\tSYS\t X \t0-7\t0\n");
+  for (const auto& [gpu, memory] : {std::pair(0U, "numa1"), {1U, "numa0"}, {2U, "numa1"}}) {
+    EXPECT_EQ(platform.node.gpus[gpu].memory_near, memory) << gpu;
+  }
+  EXPECT_THAT(imported("\tGPU0\tGPU1\nGPU0\t X \tNV2\nGPU1\tNV2\t X \n").node.memories, SizeIs(1));
+  EXPECT_THAT(imported("\tGPU0\tGPU1\nGPU0\t X \tSYS\nGPU1\tSYS\t X \n").node.memories, SizeIs(2));
+}
+
 TEST(ImportMatrix, AnAdapterThatIsFarFromAllIsInADomainOfItsOwn) {
   const Platform platform = imported(
       "\tGPU0\tmlx5_0\tmlx5_1\tCPU Affinity\tNUMA Affinity\n"
@@ -641,6 +655,21 @@ TEST(ImportHwloc, NvlinksToProcessorsReachTheirMemory) {
   const Topology topology(platform);
   EXPECT_EQ(topology.describe("gpu1", topology.route("gpu1", "numa1")), "gpu1 -> numa1");
   for (const Hub& hub : platform.node.hubs) EXPECT_NE(hub.name, "nvswitch");
+}
+
+TEST(ImportHwloc, DevicesOfTheSystemWithoutANameAreNoAdapters) {
+  const auto card = [](const std::string& devices) {
+    return imported(
+        two_packages("<object type=\"PCIDev\" gp_index=\"20\" pci_busid=\"0000:02:00.0\" pci_type=\"0200 "
+                     "[8086:1592] [8086:0002] 02\" pci_link_speed=\"15.753846\">\n" +
+                         devices + "</object>\n",
+                     ""));
+  };
+  const std::string unnamed = "<object type=\"OSDev\" gp_index=\"21\" osdev_type=\"2\"/>\n";
+  EXPECT_TRUE(card(unnamed).node.nics.empty());
+  const Platform platform = card(unnamed + "<object type=\"OSDev\" gp_index=\"22\" name=\"eth0\" osdev_type=\"2\"/>\n");
+  ASSERT_THAT(platform.node.nics, SizeIs(1));
+  EXPECT_EQ(platform.node.nics[0].name, "eth0");
 }
 
 TEST(ImportHwloc, ConsolesAndGraphicsOfProcessorsAreNoGpus) {

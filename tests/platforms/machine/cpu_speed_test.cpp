@@ -63,6 +63,11 @@ TEST(CpuSpeed, OfAHalfDoublesTheStartOfACopyAlone) {
   EXPECT_EQ(changed(whole_platform(), slow), "copies.peer.overhead copies.host-to-host.overhead");
 }
 
+TEST(CpuSpeed, OfTwoHalvesThem) {
+  EXPECT_EQ(on_cpu(whole_platform().runtime, 2).ipc_open.value, 1.5_us);
+  EXPECT_EQ(on_cpu(whole_platform().intra_node, 2).posting(1_B), 10.5_us);
+}
+
 TEST(CpuSpeed, OneChangesNothing) {
   Platform same = whole_platform();
   same.intra_node = on_cpu(same.intra_node, 1);

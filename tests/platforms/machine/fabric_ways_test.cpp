@@ -190,6 +190,11 @@ TEST(FabricWays, ThroughATorusAndWhereNothingIsJoined) {
             "4: torus 0 forward in dimension 0 @50, torus 1 forward in dimension 0 @25, torus 2 forward in dimension 1 "
             "@50");
   EXPECT_EQ(way(torus, {0}, {11}), "3: torus 0 backward in dimension 0 @50, torus 3 backward in dimension 1 @50");
+  EXPECT_EQ(
+      way({.shape = kTorus, .size = {5, 3}, .faults = {{"node0-node1", 0}}}, {0}, {1}),
+      "5: torus 0 backward in dimension 0 @50, torus 4 backward in dimension 0 @50, torus 3 backward in dimension 0 "
+      "@50, torus 2 backward in dimension 0 @50")
+      << "round its ring, though another dimension would be shorter";
   for (const FabricShape shape : {FabricShape::one_switch, FabricShape::rail_only}) {
     EXPECT_EQ(way({.shape = shape, .nics = 8}, {0, 3}, {5, 3}), "1: ");
   }
@@ -347,14 +352,14 @@ TEST(Cables, ThatAreGoneMayCutOffWhatIsNamed) {
   crossed.faults.pop_back();
   EXPECT_EQ(cut(crossed), "");
   const auto dragonfly = [&](const Faults& faults) {
-    return cut({.shape = kDragonfly, .size = {3, 3, 2}, .faults = faults});
+    return cut({.shape = kDragonfly, .size = {3, 4, 2}, .faults = faults});
   };
   EXPECT_EQ(dragonfly({{"group0-group1", 0}}), "");
   EXPECT_EQ(dragonfly({{"group0-group1", 0}, {"group1-group2", 0}}), "groups 0 and 1");
   EXPECT_EQ(dragonfly({{"group0-group1", 0}, {"group1-group2", 0.1}}), "");
-  EXPECT_EQ(dragonfly({{"router3-router4", 0}}), "");
-  EXPECT_EQ(dragonfly({{"router3-router4", 0}, {"router3-router5", 0}}), "routers 3 and 4");
-  EXPECT_EQ(dragonfly({{"router3-router4", 0}, {"router0-router2", 0}, {"router6-router8", 0}}), "") << "three groups";
+  EXPECT_EQ(dragonfly({{"router4-router5", 0}, {"router4-router6", 0}}), "") << "router 7 is left";
+  EXPECT_EQ(dragonfly({{"router4-router5", 0}, {"router4-router6", 0}, {"router4-router7", 0}}), "routers 4 and 5");
+  EXPECT_EQ(dragonfly({{"router4-router5", 0}, {"router0-router2", 0}, {"router8-router9", 0}}), "") << "three groups";
 }
 
 // ---- sizes ----------------------------------------------------------------------------------------------------------

@@ -57,6 +57,13 @@ TEST_F(Wiring, ANarrowerOneIsNoCount) {
               ElementsAre("no way takes old-qpi, beside 'qpi' between 'numa0' and 'numa1', which is wider"));
 }
 
+TEST_F(Wiring, TheFirstLinkHasOthersBesideItToo) {
+  const Link first = platform_.node.links.front();
+  join("twin", first.from, first.to, first.forward.value.bytes_per_second() / 1e9);
+  EXPECT_THAT(warnings(), ElementsAre("no way takes twin, beside '" + first.name + "' between '" + first.from +
+                                      "' and '" + first.to + "': one link with 'count: 2' shares traffic over all"));
+}
+
 /// As the two lie, and not as the file has them.
 TEST_F(Wiring, WidthsAreComparedDirectionByDirection) {
   Link& qpi = *std::ranges::find(platform_.node.links, "qpi", &Link::name);

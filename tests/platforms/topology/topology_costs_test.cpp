@@ -407,6 +407,17 @@ TEST_F(TopologyCosts, APathSaysWhyNot) {
   EXPECT_EQ(without.gpu_programs.reason,
             "the platform does not say what thread blocks of a Sample do: its GPU type has no 'blocks'");
   EXPECT_FALSE(without.cpu_reaches_device);
+  GpuType other = platform_.gpu_types[0];
+  other.name = "other";
+  for (const CopyKind kind : {CopyKind::cpu_to_device, CopyKind::cpu_from_device}) {
+    other.copies[kind] = platform_.copies.at(CopyKind::peer);
+  }
+  platform_.gpu_types.push_back(other);
+  node().gpus[2].type = "other";
+  for (const auto& [a, b] : {std::pair(1, 2), {2, 1}}) {
+    EXPECT_FALSE(topology().path({0, a, {}}, {0, b, {}}).cpu_reaches_device) << "of one end alone";
+  }
+  EXPECT_TRUE(topology().path({0, 2, {}}, {1, 2, {}}).cpu_reaches_device);
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ std::size_t select(std::string_view list, int local_rank, const std::vector<Uuid
 TEST(DeviceSelection, RanksTakeTheListInOrder) {
   EXPECT_EQ(select("2,0", 0), 2U);
   EXPECT_EQ(select("2,0", 1), 0U);
+  EXPECT_EQ(select("1,2,0", 1), 2U);
   EXPECT_EQ(select("1,1", 1), 1U);  // two ranks may share a device
 }
 

@@ -56,7 +56,10 @@ void fail(const std::string& what, Rank& rank) {
 int main(const std::string& what, bool on_gpus) {
   try {
     if (what == "late") miss_a_barrier();
-    Job job(on_gpus ? JobOptions{.device = DeviceKind::cuda} : JobOptions{.host_memory = 1_GiB});
+    const Seconds timeout{what == "stop" ? 0.5 : 30};
+    Job job(on_gpus ? JobOptions{.device = DeviceKind::cuda} : JobOptions{.host_memory = 1_GiB, .timeout = timeout});
+    if (what == "stop" && job.rank().id() == RankId{1}) ::raise(SIGSTOP);
+    if (what == "stop") job.agree([] {});
     if (what == "leave") {
       if (job.rank().id() == RankId{1}) throw std::runtime_error("outside of run()");
       wait_for_ever(job.rank(), RankId{1});

@@ -258,6 +258,9 @@ TEST_F(PacedRuntimeTest, TheDeviceIsThePlatforms) {
   EXPECT_EQ(runtime.devices().size(), 2U);
   EXPECT_TRUE(runtime.host_addressable());
   std::byte* const memory = runtime.allocate(8_B);
+  const std::byte seven{7};
+  runtime.copy_now(memory, &seven, 1_B);
+  EXPECT_EQ(*memory, seven);
   runtime.free(memory);
   EXPECT_THROW(runtime.free(memory), EnvironmentError) << "it is gone already";
 }

@@ -27,7 +27,7 @@ class LonelyRank {
 
   testing::NiceMock<DeviceMock> device{mpi->rank()};
   const Numa numa{"emulated:00"};
-  const Neighbours neighbours = neighbours_of_a_node();
+  Neighbours neighbours = neighbours_of_a_node();
   Exports exports;
   LifeSigns life;
   Signals signals{RankId{mpi->rank()}, mpi->size(), device};
