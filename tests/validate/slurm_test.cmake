@@ -62,7 +62,7 @@ endif()
 file(REMOVE ${FOLDER}/busy)
 # The prolog's own job is none that runs.
 program(squeue "echo 18\n")
-check(0 hgx-h100 ${FOLDER}/health)
+check(1 hgx-h100 ${FOLDER}/health)
 if(NOT commands MATCHES "twinlink-real")
   message(FATAL_ERROR "for its own job it runs ${commands}")
 endif()

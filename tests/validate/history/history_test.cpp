@@ -146,13 +146,17 @@ TEST_F(Histories, DatesThatCannotBeAreRemarks) {
   files = one("2026-11-05", {{1_KiB, 1}});
   keep_results(history, files);
   EXPECT_THAT(files.nodes[0].remarks, IsEmpty());
+  files = one("2026-11-06", {{1_KiB, 1}});
+  files.nodes[0].files.push_back(one("2026-11-05", {{1_KiB, 1}}).nodes[0].files[0]);
+  keep_results(history, files);
+  EXPECT_THAT(files.nodes[0].remarks, IsEmpty()) << "nor than what comes with it";
   files = one("2026-11-02", {{1_KiB, 1}});
   keep_results(history, files);
   EXPECT_THAT(files.nodes[0].remarks,
-              ElementsAre("f is of 2026-11-02, and the history has results of 2026-11-05: they came late, or the clock "
+              ElementsAre("f is of 2026-11-02, and the history has results of 2026-11-06: they came late, or the clock "
                           "runs backward"));
   files = one("", {{1_KiB, 1}});
-  EXPECT_EQ(keep_results(history, files)[0].dates.size(), 2U);
+  EXPECT_EQ(keep_results(history, files)[0].dates.size(), 3U);
   EXPECT_THAT(files.nodes[0].remarks,
               ElementsAre("f tells no date, nor do its folders' names: not kept in the history"));
   files = one("9026-11-02T07:00:00Z", {{1_KiB, 1}});

@@ -225,6 +225,16 @@ TEST(Equals, SlowerAreCurvesAndMeansOfAGpuAndOfATest) {
               IsEmpty());
 }
 
+/// Of each size most take 0, but of the mean over both most take 0.05: that is what the others' mean is held against.
+TEST(Equals, AMeanIsHeldAgainstTheMiddleOfMeans) {
+  const Equals equals = held(fleet_of(5, [](std::size_t node) {
+    const double second = node == 0 ? 1 : node == 1 ? 0.1 : 0;
+    return std::vector{file_with({curve_of("write", {{1_MiB, node > 2 ? 0.1 : 0}, {2_MiB, second}})})};
+  }));
+  ASSERT_THAT(equals.nodes[0].slower, ::testing::SizeIs(::testing::Ge(1)));
+  EXPECT_NEAR(equals.nodes[0].slower[0].slower, std::expm1(0.45), 1e-9);
+}
+
 /// Ten nodes scatter evenly from 0 to 0.9: with the one that is looked at the median is 0.5, and the median of the
 /// distances to it 0.3.
 TEST(Equals, WhatChanceDoesIsAllowed) {

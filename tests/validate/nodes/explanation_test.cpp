@@ -202,6 +202,21 @@ TEST(Explanation, ALinkIsFoundAtItsGpu) {
   EXPECT_EQ(found.way[0].to.name, "socket0");
 }
 
+TEST(Explanation, ALinkBetweenTwoGpusIsFoundAtBoth) {
+  model::Platform ill = model::read_platform(platform_file("summit-node"));
+  const auto between = std::ranges::find_if(
+      ill.node.links, [](const model::Link& link) { return link.from == "gpu0" && link.to == "gpu1"; });
+  ASSERT_NE(between, ill.node.links.end());
+  const std::string name = between->name;
+  ASSERT_TRUE(model::degrade(ill, name, 0.5, "a test"));
+  const std::vector lines{curve_of("peer copy write direct", {}, "0/0", "0/1"),
+                          curve_of("peer copy write direct", {}, "0/1", "0/0"),
+                          curve_of("peer copy write direct", {}, "0/1", "0/2")};
+  const Explanation found = explained(platform_file("summit-node"), ill, lines, 1);
+  EXPECT_EQ(found.part, name);
+  EXPECT_THAT(found.places, ElementsAre("0/0", "0/1"));
+}
+
 /// Messages that start late are not those of a link that lacks bandwidth.
 TEST(Explanation, AFarAdapterIsFoundByItsMessages) {
   model::Platform base = model::read_platform(platform_file("dgx-a100"));

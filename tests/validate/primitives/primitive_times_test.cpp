@@ -305,6 +305,8 @@ TEST_F(PrimitiveTimes, OfQueuesAreWhatTheCpuSees) {
   // a failed poll of it the next oldest is asked for.
   EXPECT_NEAR(all_us(2, 0.1, 0.1, 1, 0, 0.4), 16 * 2 + 1 + 1, 1e-9);
   EXPECT_NEAR(all_us(2, 1.55, 0.1, 1, 0, 0.4), 16 * 2 + 1 + 0.4 + 1 + 1, 1e-9);
+  // The last one is both: nobody asks for it twice.
+  EXPECT_NEAR(all_us(1.7, 3.8, 3, 0.1, 0, 1.3), 53.6, 1e-6);
   // The end may come while the CPU asks.
   EXPECT_NEAR(all_us(1, 4, 0.9, 0.1, 1.3, 0), 1 + 4 + 16 * 0.9 + 15 * 1.3 + 0.1, 1e-9);
   EXPECT_NEAR(all_us(1, 4, 0.9, 0.1, 1.3, 0.9), 1 + 4 + 16 * 0.9 + 15 * 1.3 + 0.1 + 0.2, 1e-9);
