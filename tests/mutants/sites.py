@@ -115,7 +115,8 @@ class Finder:
             infix = re.fullmatch(r"operator([<>=!]=?|\+|-)", cursor.spelling or "")
             arguments = list(cursor.get_arguments())
             if infix and len(arguments) == 2:
-                self.change_operator(cursor, arguments)
+                if "basic_string" not in cursor.type.get_canonical().spelling:  # which has no other operator
+                    self.change_operator(cursor, arguments)
             elif not infix and cursor.spelling not in ("max", "min", "swap", "gcd", "hypot", "equal", "equivalent"):  # of either order
                 self.swap_arguments(cursor, arguments)
         elif kind == Kind.INTEGER_LITERAL:

@@ -1,10 +1,9 @@
-// Ways through fabrics, and what messages that share them take. Closed forms.
+// What messages take that share the links of a fabric. Closed forms.
 #include "platforms/machine/fabric.hpp"
 
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <set>
 
 #include "model/engine/simulation.hpp"
 #include "platforms/reader/platform_reader.hpp"
@@ -24,78 +23,6 @@ Fabric fabric(FabricShape shape, std::vector<int> size, int oversubscription = 1
   result.size = std::move(size);
   if (oversubscription != 1) result.oversubscription = {{oversubscription, 1}};
   return result;
-}
-
-FabricWay way(const Fabric& through, int from, int to, int from_nic = 0, int to_nic = 0, int nics = 1) {
-  return fabric_way(through, {.node = from, .nic = from_nic, .nics = nics}, {.node = to, .nic = to_nic, .nics = nics});
-}
-
-std::set<std::uint64_t> links(const FabricWay& way) {
-  std::set<std::uint64_t> numbers;
-  for (const FabricWay::Hop& hop : way.hops) numbers.insert(hop.link);
-  return numbers;
-}
-
-TEST(Fabric, ATreePassesOneSwitchThreeOrFive) {
-  const Fabric tree = fabric(FabricShape::fat_tree, {4, 3, 2});
-  EXPECT_EQ(tree.nodes(), 24);
-  EXPECT_EQ(way(tree, 0, 3).switches, 1) << "one leaf";
-  EXPECT_EQ(way(tree, 0, 4).switches, 3) << "one pod";
-  EXPECT_EQ(way(tree, 0, 12).switches, 5);
-  EXPECT_EQ(way(tree, 0, 12).hops.size(), 4U) << "a link between each two switches";
-}
-
-TEST(Fabric, MessagesToDifferentTargetsGoUpDifferentLinks) {
-  Fabric tree = fabric(FabricShape::fat_tree, {4, 4});
-  std::set<std::uint64_t> up;
-  for (int target = 4; target < 8; ++target) up.insert(way(tree, 0, target).hops.front().link);
-  EXPECT_EQ(up.size(), 4U) << "D-mod-k";
-  tree.routing = FabricRouting::by_source;
-  up.clear();
-  for (int target = 4; target < 8; ++target) up.insert(way(tree, 0, target).hops.front().link);
-  EXPECT_EQ(up.size(), 1U) << "S-mod-k";
-  tree.routing = FabricRouting::adaptive;
-  EXPECT_EQ(way(tree, 0, 4).hops.front().rate.bytes_per_second(), 4 * kWire.bytes_per_second()) << "over all of them";
-}
-
-TEST(Fabric, MessagesToDifferentTargetsOfAnotherPodCrossDifferentCores) {
-  const Fabric tree = fabric(FabricShape::fat_tree, {2, 2, 2});
-  std::set<std::uint64_t> to_core;
-  for (int target = 4; target < 8; ++target) to_core.insert(way(tree, 0, target).hops.at(1).link);
-  EXPECT_EQ(to_core.size(), 4U);
-}
-
-TEST(Fabric, RailsJoinAdaptersOfOneNumber) {
-  const Fabric rails = fabric(FabricShape::rails, {4, 2});
-  EXPECT_EQ(way(rails, 0, 3, 5, 5, 8).switches, 1) << "one rail";
-  EXPECT_EQ(way(rails, 0, 3, 5, 6, 8).switches, 3) << "across rails";
-}
-
-TEST(Fabric, ADragonflyPassesAtMostFourRouters) {
-  const Fabric dragonfly = fabric(FabricShape::dragonfly, {5, 4, 2, 3});
-  EXPECT_EQ(dragonfly.nodes(), 40);
-  int most = 0;
-  for (int to = 1; to < 40; ++to) most = std::max(most, way(dragonfly, 0, to).switches);
-  EXPECT_EQ(most, 4);
-  EXPECT_EQ(way(dragonfly, 0, 1).switches, 1) << "one router";
-  EXPECT_EQ(way(dragonfly, 0, 2).switches, 2) << "one group";
-  Rate widest{};
-  for (const FabricWay::Hop& hop : way(dragonfly, 0, 39).hops) widest = std::max(widest, hop.rate);
-  EXPECT_EQ(widest.bytes_per_second(), 3 * kWire.bytes_per_second()) << "three links between two groups";
-}
-
-TEST(Fabric, HasPlacesForMoreNodesThanThereAre) {
-  EXPECT_EQ(fabric(FabricShape::torus, {4, 3, 2}).nodes(), 24);
-  constexpr int kMost = 1'000'000;
-  EXPECT_GT(fabric(FabricShape::torus, {kMost, kMost, kMost, kMost, kMost, kMost}).nodes(), kMost);
-}
-
-TEST(Fabric, ATorusGoesTheShorterWayRound) {
-  const Fabric torus = fabric(FabricShape::torus, {5, 4});
-  EXPECT_EQ(way(torus, 0, 1).switches, 2);
-  EXPECT_EQ(way(torus, 0, 4).switches, 2) << "round the end";
-  EXPECT_EQ(way(torus, 0, 2 + 5 * 2).switches, 5) << "two hops along each dimension";
-  EXPECT_NE(links(way(torus, 0, 1)), links(way(torus, 1, 0))) << "each direction is a link of its own";
 }
 
 /// The first two ranks send to the two others, at once; `expected` tells when each is through.
