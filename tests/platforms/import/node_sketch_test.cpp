@@ -300,10 +300,13 @@ TEST(NodePlatform, BoardsWithNvswitchesAreKnown) {
 }
 
 TEST(NodePlatform, AGpuWithoutNvlinksAmongOthersIsRemarked) {
-  NodeDescription node = sample_node();
-  add_switch(node);
-  node.gpus[1].links.clear();
-  EXPECT_THAT(sketch(node, "title").notes, ElementsAre("gpu1 has no NVLinks, and others have 18: are its links down?"));
+  for (const std::size_t gpu : {0U, 1U}) {
+    NodeDescription node = sample_node();
+    add_switch(node);
+    node.gpus[gpu].links.clear();
+    EXPECT_THAT(sketch(node, "title").notes,
+                ElementsAre(fmt::format("gpu{} has no NVLinks, and others have 18: are its links down?", gpu)));
+  }
 }
 
 /// What a GPU and an adapter of the sample get of each other: below one switch, through the root, across the sockets.

@@ -34,6 +34,7 @@ TEST(DeviceSelection, RanksTakeTheListInOrder) {
 }
 
 TEST(DeviceSelection, UuidsMayBeWholeOrBegin) {
+  EXPECT_EQ(to_string(kVisible[0]), "GPU-8f6d0000-0000-0000-0000-000000000000");
   EXPECT_EQ(select("GPU-8f6d", 0), 0U);
   EXPECT_EQ(select("gpu-8F1", 0), 1U);
   EXPECT_EQ(select(to_string(kVisible[2]), 0), 2U);
