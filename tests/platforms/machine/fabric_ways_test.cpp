@@ -299,7 +299,7 @@ TEST(Ports, AreThoseOfTheNodesAtASwitch) {
   EXPECT_EQ(ports(rails, "leaf5", 4), "2/1 3/1");
   EXPECT_EQ(ports(rails, "leaf5", 3), "2/1") << "the last place is empty";
   EXPECT_EQ(ports(rails, "spine1", 4), "no switch of nodes");
-  const Made tree{.size = {2, 2}, .nics = 4};
+  const Made tree{.size = {2, 3}, .nics = 4};
   EXPECT_EQ(ports(tree, "leaf1", 4), "2/0 2/1 2/2 2/3 3/0 3/1 3/2 3/3");
   EXPECT_EQ(ports(tree, "leaf1-up0", 4), "no switch of nodes");
   EXPECT_EQ(ports({.shape = FabricShape::rail_only}, "leaf3", 2), "0/3 1/3");
@@ -307,7 +307,7 @@ TEST(Ports, AreThoseOfTheNodesAtASwitch) {
   EXPECT_EQ(ports({.shape = kDragonfly, .size = {3, 4, 2}}, "leaf0", 7), "no switch of nodes");
   EXPECT_EQ(ports({.shape = FabricShape::one_switch}, "switch", 1), "0/0 0/1 0/2 0/3");
   EXPECT_EQ(ports({.shape = FabricShape::one_switch}, "switch0", 1), "no switch of nodes");
-  EXPECT_THROW(ports(tree, "leaf2", 4), UsageError);
+  EXPECT_THROW(ports(tree, "leaf3", 4), UsageError);
   EXPECT_THROW(ports({.shape = kDragonfly, .size = {3, 4, 2}}, "router12", 7), UsageError);
 }
 
