@@ -205,10 +205,11 @@ class LibraryChannel final : public Channel {
     }
     rank_.step("wait");
     for (std::size_t first = 0; first < ops.size(); ++first) {
-      if (wait_until(rank_, ops[first], deadline)) continue;
+      const std::optional<Status> status = wait_until(rank_, ops[first], deadline);
+      if (status == Status::delivered) continue;
       comm_.fail();
-      for (const Op op : std::span(ops).subspan(first)) rank_.abandon(op);
-      return {Status::timed_out, "step 'wait': NCCL's kernel has not ended"};
+      for (const Op op : std::span(ops).subspan(first + (status ? 1 : 0))) rank_.abandon(op);
+      return {status.value_or(Status::timed_out), "step 'wait': NCCL's kernel has not ended"};
     }
     return {};
   }

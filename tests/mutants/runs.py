@@ -175,7 +175,8 @@ def failing(group, variables, first_only):
         found += [] if last in found else [last]
         if first_only:
             return found
-        left = left[left.index(last) + 1:]
+        seen = {*begun, last.filtered}  # in the program's order
+        left = [test for test in left if test.filtered not in seen]
     return found
 
 

@@ -110,6 +110,7 @@ class NvbandwidthText {
     }
     tests_.push_back(std::exchange(test_, {}));
     expects_columns_ = false;
+    columns_ = 0;
   }
 
   const std::string& file_;
