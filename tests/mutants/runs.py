@@ -139,9 +139,10 @@ def together(tests):
         if not test.filtered:
             groups.append([test])
             continue
-        group = programs[test.command[0]]
+        key = test.command[0], test.seconds > LONG
+        group = programs[key]
         if group and sum(one.seconds for one in group) + test.seconds > TOGETHER:
-            group = programs[test.command[0]] = []
+            group = programs[key] = []
         if not group:
             groups.append(group)
         group.append(test)

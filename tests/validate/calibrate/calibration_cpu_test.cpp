@@ -45,12 +45,13 @@ double queued_us(double bytes) {
   return std::max(by_engine, by_cpu) / bench::kQueuedCopies;
 }
 
-Probes whole_machine() {
+/// `queued` says what one of the queued copies takes, by its bytes.
+Probes whole_machine(const test::TimeOf& queued = queued_us) {
   return Probes()
       .add_one("start copy pinned-to-device near", kHost)
       .add_one("finish ended copy", kCompletion)
       .add("copy pinned-to-device near", line(kHost + kLatency + kCompletion, kRate))
-      .add("queued copy pinned-to-device near", queued_us);
+      .add("queued copy pinned-to-device near", queued);
 }
 
 TEST(CalibrationOfCpus, GivesTheCostsBackThatProbesWereMadeOf) {
@@ -78,13 +79,7 @@ TEST(CalibrationOfCpus, LargeCopiesTellTheErrorOfTheRateAndNoGap) {
   const auto queued = [](double bytes) {
     return queued_us(bytes) + (bytes >= static_cast<double>((16_MiB).count()) ? flow_us(bytes) / 100 : 0);
   };
-  const auto calibration = Probes()
-                               .add_one("start copy pinned-to-device near", kHost)
-                               .add_one("finish ended copy", kCompletion)
-                               .add("copy pinned-to-device near", line(kHost + kLatency + kCompletion, kRate))
-                               .add("queued copy pinned-to-device near", queued)
-                               .calibrate();
-  const model::Platform platform = platform_of(calibration);
+  const model::Platform platform = platform_of(whole_machine(queued).calibrate());
   const auto& gap = platform.copies.at(model::CopyKind::pinned_to_device).gap;
   EXPECT_NEAR(gap.value().value.at(16_MiB).microseconds(), kGap, 0.1);
 }
@@ -143,13 +138,7 @@ TEST(CalibrationOfCpus, AGapIsNoLongerThanThatOfLargerCopies) {
     return (kHost + kLatency + (flow_us(bytes) + gap) * (bench::kQueuedCopies - 1) + flow_us(bytes) + kCompletion) /
            bench::kQueuedCopies;
   };
-  const auto calibration = Probes()
-                               .add_one("start copy pinned-to-device near", kHost)
-                               .add_one("finish ended copy", kCompletion)
-                               .add("copy pinned-to-device near", line(kHost + kLatency + kCompletion, kRate))
-                               .add("queued copy pinned-to-device near", queued)
-                               .calibrate();
-  const model::Platform platform = platform_of(calibration);
+  const model::Platform platform = platform_of(whole_machine(queued).calibrate());
   const auto& gap = platform.copies.at(model::CopyKind::pinned_to_device).gap;
   for (const Bytes size : {1_B, 4_KiB, 256_KiB, 1_MiB}) EXPECT_NEAR(gap.value().value.at(size).microseconds(), 2, 0.1);
 }
