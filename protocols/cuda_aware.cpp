@@ -40,17 +40,17 @@ using Library = CudaAwareRules::Library;
 enum class SendCall { standard, synchronous, buffered };
 
 /// Does the MPI library move device memory itself?
-constexpr std::array kMovers{OptionChoice<bool>{"own", false}, OptionChoice<bool>{"mpi", true}};
-constexpr std::array kSendCalls{OptionChoice<SendCall>{"standard", SendCall::standard},
-                                OptionChoice<SendCall>{"synchronous", SendCall::synchronous},
-                                OptionChoice<SendCall>{"buffered", SendCall::buffered}};
-constexpr std::array kLibraries{OptionChoice<Library>{"mvapich2", Library::mvapich2},
-                                OptionChoice<Library>{"openmpi", Library::openmpi},
-                                OptionChoice<Library>{"mvapich2-gdr", Library::mvapich2_gdr},
-                                OptionChoice<Library>{"ucx", Library::ucx},
-                                OptionChoice<Library>{"spectrum", Library::spectrum},
-                                OptionChoice<Library>{"cray-mpich", Library::cray_mpich},
-                                OptionChoice<Library>{"cray-mpich-gni", Library::cray_mpich_gni}};
+constexpr Choices kMovers{OptionChoice<bool>{"own", false}, OptionChoice<bool>{"mpi", true}};
+constexpr Choices kSendCalls{OptionChoice<SendCall>{"standard", SendCall::standard},
+                             OptionChoice<SendCall>{"synchronous", SendCall::synchronous},
+                             OptionChoice<SendCall>{"buffered", SendCall::buffered}};
+constexpr Choices kLibraries{OptionChoice<Library>{"mvapich2", Library::mvapich2},
+                             OptionChoice<Library>{"openmpi", Library::openmpi},
+                             OptionChoice<Library>{"mvapich2-gdr", Library::mvapich2_gdr},
+                             OptionChoice<Library>{"ucx", Library::ucx},
+                             OptionChoice<Library>{"spectrum", Library::spectrum},
+                             OptionChoice<Library>{"cray-mpich", Library::cray_mpich},
+                             OptionChoice<Library>{"cray-mpich-gni", Library::cray_mpich_gni}};
 
 /// Whose presets a library's messages take: by RDMA, and as a pipeline through host memory.
 struct Pipelines {
@@ -78,21 +78,21 @@ Pipelines pipelines_of(Library library) {
 }
 
 constexpr std::array kOptions{
-    Option{"library", kNamesOf<kMovers>, "own",
+    Option{"library", kMovers.names(), "own",
            "own: Twinlink's protocols; mpi: the MPI library gets the device pointers"},
-    Option{"send", kNamesOf<kSendCalls>, "standard",
+    Option{"send", kSendCalls.names(), "standard",
            "MPI_Send; MPI_Ssend: no send ends before the peer has begun to receive; MPI_Bsend: the CPU copies every "
            "message into attached memory first, and it goes on as a host message"},
-    Option{"rules", kNamesOf<kLibraries>, "mvapich2", "whose order and limits the choice follows"},
+    Option{"rules", kLibraries.names(), "mvapich2", "whose order and limits the choice follows"},
     Option{"ipc_from", "SIZE", "32K", "all but openmpi: messages of this size and more go by CUDA IPC"},
     Option{"whole_to", "SIZE", "16K", "messages up to this size are staged whole, larger ones as a pipeline"},
     Option{"cpu_to", "SIZE", "0",
            "messages up to this size are staged whole by the CPU's own copies (GDRCopy), where it has device memory "
            "mapped; 0: none"},
-    Option{"use_cuda", kNamesOf<kSwitch>, "1", "mvapich2: does the library take device pointers at all?"},
-    Option{"ipc", kNamesOf<kSwitch>, "1",
+    Option{"use_cuda", kSwitch.names(), "1", "mvapich2: does the library take device pointers at all?"},
+    Option{"ipc", kSwitch.names(), "1",
            "mvapich2: 0: no CUDA IPC, but within a node the adapter in loopback, where there is one"},
-    Option{"shared_memory", kNamesOf<kSwitch>, "0", "mvapich2 with ipc=0: shared memory instead of the adapter"},
+    Option{"shared_memory", kSwitch.names(), "0", "mvapich2 with ipc=0: shared memory instead of the adapter"},
     Option{"smp_copy_size", "SIZE", "256K", "mvapich2 in shared memory: the size of the copies of a large message"}};
 
 constexpr std::array kAliases{Alias{"MV2_CUDA_BLOCK_SIZE", "chunk", "mvapich2"},

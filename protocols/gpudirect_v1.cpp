@@ -40,21 +40,21 @@ namespace twinlink {
 namespace {
 
 enum class Buffers { own, shared };
-constexpr std::array kBuffers{OptionChoice<Buffers>{"own", Buffers::own},
-                              OptionChoice<Buffers>{"shared", Buffers::shared}};
+constexpr Choices kBuffers{OptionChoice<Buffers>{"own", Buffers::own},
+                           OptionChoice<Buffers>{"shared", Buffers::shared}};
 /// Is every copy waited for, or the CPU's own?
 enum class Copies { asynchronous, synchronous, cpu };
-constexpr std::array kCopies{OptionChoice<Copies>{"asynchronous", Copies::asynchronous},
-                             OptionChoice<Copies>{"synchronous", Copies::synchronous},
-                             OptionChoice<Copies>{"cpu", Copies::cpu}};
+constexpr Choices kCopies{OptionChoice<Copies>{"asynchronous", Copies::asynchronous},
+                          OptionChoice<Copies>{"synchronous", Copies::synchronous},
+                          OptionChoice<Copies>{"cpu", Copies::cpu}};
 
 constexpr std::array kOptions{
-    Option{"buffers", kNamesOf<kBuffers>, "own",
+    Option{"buffers", kBuffers.names(), "own",
            "own: the network moves the bytes on; shared: both GPUs of a node reach one segment, and --chunk 0 takes "
            "for each message the chunk that suits its size"},
     Option{"credits", "COUNT", "0", "the receiver grants so many at once; 0: posted receives are enough"},
     Option{
-        "copies", kNamesOf<kCopies>, "asynchronous",
+        "copies", kCopies.names(), "asynchronous",
         "synchronous: the CPU waits for every copy; cpu: it loads and stores device memory by itself (GDRCopy), into "
         "buffers of one's own"},
     kSendOption};

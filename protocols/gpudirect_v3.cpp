@@ -33,13 +33,13 @@ namespace {
 constexpr Stream kOutStream{0};
 constexpr Stream kInStream{1};
 
-constexpr std::array kCaching{OptionChoice<bool>{"on", true}, OptionChoice<bool>{"off", false}};
+constexpr Choices kCaching{OptionChoice<bool>{"on", true}, OptionChoice<bool>{"off", false}};
 
 // The limits are inclusive; Open MPI's is not.
 constexpr std::array<Option, 5> kOptions{{
     {"send_limit", "SIZE", "8K", "the adapter reads messages up to this size from device memory"},
     {"receive_limit", "SIZE", "128K", "the adapter writes messages up to this size into device memory"},
-    {"registration_cache", kNamesOf<kCaching>, "on", "keep device memory registered after its message"},
+    {"registration_cache", kCaching.names(), "on", "keep device memory registered after its message"},
     {"registration_cache_size", "COUNT", "1000", "buffers that stay registered, 1 or more"},
     kSendOption,
 }};

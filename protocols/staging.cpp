@@ -27,12 +27,12 @@
 namespace twinlink {
 namespace {
 
-constexpr std::array kMemories{OptionChoice<Memory>{"pageable", Memory::pageable},
-                               OptionChoice<Memory>{"pinned", Memory::pinned}};
+constexpr Choices kMemories{OptionChoice<Memory>{"pageable", Memory::pageable},
+                            OptionChoice<Memory>{"pinned", Memory::pinned}};
 
 constexpr std::array kOptions{
     kSendOption,
-    Option{"memory", kNamesOf<kMemories>, "pageable",
+    Option{"memory", kMemories.names(), "pageable",
            "pinned: page-locked, but not shared with the adapter, so that a CPU copies between two host buffers"}};
 
 class Staging final : public Protocol {

@@ -56,21 +56,19 @@ constexpr std::size_t kMostInRound = (kMostSignals - 1) / 3;
 
 /// The CPU asks for each put; or blocks of a kernel put by themselves.
 enum class Mover { copy_engine, kernel, blocks };
-constexpr std::array kMovers{OptionChoice<Mover>{"copy-engine", Mover::copy_engine},
-                             OptionChoice<Mover>{"kernel", Mover::kernel},
-                             OptionChoice<Mover>{"blocks", Mover::blocks}};
+constexpr Choices kMovers{OptionChoice<Mover>{"copy-engine", Mover::copy_engine},
+                          OptionChoice<Mover>{"kernel", Mover::kernel}, OptionChoice<Mover>{"blocks", Mover::blocks}};
 enum class Order { exchange, user };
-constexpr std::array kOrders{OptionChoice<Order>{"exchange", Order::exchange},
-                             OptionChoice<Order>{"user", Order::user}};
+constexpr Choices kOrders{OptionChoice<Order>{"exchange", Order::exchange}, OptionChoice<Order>{"user", Order::user}};
 
 constexpr std::array kOptions{
-    Option{"engine", kNamesOf<kMovers>, "copy-engine",
+    Option{"engine", kMovers.names(), "copy-engine",
            "who writes into a peer's memory on the same node: the copy engine, or a kernel, for each put of the CPU; "
            "blocks: those of a kernel at each end, which put, fence and signal, and await, by themselves"},
     Option{"blocks", "COUNT", "0",
            "of engine=blocks, each way; 0: one for each 16 KiB of a message, and up to 32; of experts one each, and up "
            "to 32"},
-    Option{"order", kNamesOf<kOrders>, "exchange",
+    Option{"order", kOrders.names(), "exchange",
            "exchange: the target opens its memory once per exchange; user: the caller orders them, as on a real heap"}};
 
 /// What a signal may say besides the beginning of a connection.

@@ -1,49 +1,51 @@
 // Choices: the names that a user may write, each with what it stands for.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string_view>
 
 namespace twinlink {
 
-/// A table of them is a constexpr std::array of namespace scope.
 template <class Value>
 struct OptionChoice {
   std::string_view name;
   Value value;
 };
 
-/// What is off or on.
-inline constexpr std::array kSwitch{OptionChoice<bool>{"0", false}, OptionChoice<bool>{"1", true}};
-
-namespace internal {
-
-template <const auto& kTable>
-constexpr auto joined_names() {
-  constexpr std::size_t kLength = [] {
-    std::size_t length = kTable.size() - 1;  // the bars
-    for (const auto& choice : kTable) length += choice.name.size();
-    return length;
-  }();
-  std::array<char, kLength> text{};
-  auto* at = text.data();
-  for (const auto& choice : kTable) {
-    if (at != text.data()) *at++ = '|';
-    at = std::ranges::copy(choice.name, at).out;
+/// A table of choices, a constexpr variable of namespace scope:
+///   constexpr Choices kBuffers{OptionChoice<bool>{"own", false}, OptionChoice<bool>{"shared", true}};
+/// It keeps its joined names itself. A template over the table would keep them once for all tables of one name, also
+/// where each file has its own in an anonymous namespace: g++ 14 makes one symbol of them.
+template <class Value, std::size_t kCount>
+class Choices {
+ public:
+  template <class... More>
+  consteval explicit Choices(const OptionChoice<Value>& first, const More&... more) : table_{first, more...} {
+    for (const auto& choice : table_) {
+      if (length_ > 0) names_.at(length_++) = '|';
+      for (const char letter : choice.name) names_.at(length_++) = letter;
+    }
   }
-  return text;
-}
 
-template <const auto& kTable>
-inline constexpr auto kJoinedNames = joined_names<kTable>();
+  /// "own|shared": the names, as Option::values lists them. Lives as long as the table.
+  [[nodiscard]] constexpr std::string_view names() const { return {names_.data(), length_}; }
 
-}  // namespace internal
+  [[nodiscard]] constexpr auto begin() const { return table_.begin(); }
+  [[nodiscard]] constexpr auto end() const { return table_.end(); }
 
-/// "own|shared": a table's names, as Option::values lists them.
-template <const auto& kTable>
-inline constexpr std::string_view kNamesOf{internal::kJoinedNames<kTable>.data(),
-                                           internal::kJoinedNames<kTable>.size()};
+ private:
+  static constexpr std::size_t kLongestName = 20;  // a longer one does not compile
+
+  std::array<OptionChoice<Value>, kCount> table_;
+  std::array<char, kCount * kLongestName> names_{};
+  std::size_t length_ = 0;
+};
+
+template <class Value, class... More>
+Choices(OptionChoice<Value>, More...) -> Choices<Value, 1 + sizeof...(More)>;
+
+/// What is off or on.
+inline constexpr Choices kSwitch{OptionChoice<bool>{"0", false}, OptionChoice<bool>{"1", true}};
 
 }  // namespace twinlink

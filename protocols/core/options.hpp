@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +38,7 @@ class OptionReader {
   [[nodiscard]] std::uint64_t count(std::string_view name) const;
   /// What the option's choice stands for in `table`, whose names are the option's values.
   template <class Value, std::size_t kCount>
-  [[nodiscard]] Value choice(std::string_view name, const std::array<OptionChoice<Value>, kCount>& table) const {
+  [[nodiscard]] Value choice(std::string_view name, const Choices<Value, kCount>& table) const {
     const auto found = std::ranges::find(table, text(name), &OptionChoice<Value>::name);
     assert(found != table.end());
     return found->value;

@@ -45,8 +45,8 @@ struct Settings {
 
 /// Something that a user may set about one protocol. All texts live as long as the program.
 struct Option {
-  std::string_view name;    ///< "engine"
-  std::string_view values;  ///< "SIZE" (4K), "COUNT" (0, 1, ...), or kNamesOf<> the choices: "copy-engine|kernel-push"
+  std::string_view name;           ///< "engine"
+  std::string_view values;         ///< "SIZE" (4K), "COUNT" (0, 1, ...), or Choices::names(): "copy-engine|kernel-push"
   std::string_view default_value;  ///< as a user would write it
   std::string_view description;    ///< one line
 };

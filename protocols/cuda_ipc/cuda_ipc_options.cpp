@@ -10,22 +10,22 @@ namespace twinlink {
 namespace {
 
 /// Is this rank late?
-constexpr std::array kStarts{OptionChoice<bool>{"ready", false}, OptionChoice<bool>{"late", true}};
+constexpr Choices kStarts{OptionChoice<bool>{"ready", false}, OptionChoice<bool>{"late", true}};
 /// Does a rank see its own GPU alone?
-constexpr std::array kVisible{OptionChoice<bool>{"all", false}, OptionChoice<bool>{"own", true}};
+constexpr Choices kVisible{OptionChoice<bool>{"all", false}, OptionChoice<bool>{"own", true}};
 
 constexpr std::array kOptions{
-    Option{"fidelity", kNamesOf<handshake::kFidelityNames>, "design",
+    Option{"fidelity", handshake::kFidelityNames.names(), "design",
            "whose handshake; 'twinlink-sim handshake' prints them"},
-    Option{"ipc", kNamesOf<kSwitch>, "1", "may this rank ask for CUDA IPC?"},
+    Option{"ipc", kSwitch.names(), "1", "may this rank ask for CUDA IPC?"},
     Option{"cache", "COUNT", "0", "opened buffers of the peer that are kept open; 0: all"},
-    Option{"eviction", kNamesOf<kEvictions>, "lru",
+    Option{"eviction", kEvictions.names(), "lru",
            "which one is closed when there are too many: unused for longest, or (as Open MPI does) released last"},
     Option{"eager", "SIZE", "256", "until IPC is on, messages up to this size travel with their header"},
     Option{"rget_from", "SIZE", "0", "with IPC on, messages of this size and more go by it, smaller ones staged"},
-    Option{"start", kNamesOf<kStarts>, "ready",
+    Option{"start", kStarts.names(), "ready",
            "late: a rank uses CUDA only from its own first send on; Open MPI 5 has closed smcuda by then, for good"},
-    Option{"visible", kNamesOf<kVisible>, "all",
+    Option{"visible", kVisible.names(), "all",
            "which GPUs a rank sees (CUDA_VISIBLE_DEVICES); own: every rank's GPU is its number 0, so smcuda takes both "
            "for one and never asks for peer access; where there is none it cannot run"},
 };

@@ -28,7 +28,7 @@ enum class Fidelity {
 };
 inline constexpr std::array kFidelities{Fidelity::design, Fidelity::openmpi_4_1, Fidelity::openmpi_5,
                                         Fidelity::repaired};
-inline constexpr std::array kFidelityNames{
+inline constexpr Choices kFidelityNames{
     OptionChoice<Fidelity>{"design", Fidelity::design}, OptionChoice<Fidelity>{"openmpi-4.1", Fidelity::openmpi_4_1},
     OptionChoice<Fidelity>{"openmpi-5", Fidelity::openmpi_5}, OptionChoice<Fidelity>{"repaired", Fidelity::repaired}};
 

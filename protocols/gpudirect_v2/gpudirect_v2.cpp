@@ -57,13 +57,12 @@ namespace twinlink {
 namespace {
 
 using MoverChoice = OptionChoice<const PeerMover*>;
-constexpr std::array kMovers{MoverChoice{"copy-engine", &kPeerMovers[0]}, MoverChoice{"kernel-push", &kPeerMovers[1]},
-                             MoverChoice{"kernel-pull", &kPeerMovers[2]},
-                             MoverChoice{"resident-push", &kPeerMovers[3]}};
+constexpr Choices kMovers{MoverChoice{"copy-engine", &kPeerMovers[0]}, MoverChoice{"kernel-push", &kPeerMovers[1]},
+                          MoverChoice{"kernel-pull", &kPeerMovers[2]}, MoverChoice{"resident-push", &kPeerMovers[3]}};
 
 constexpr std::array kOptions{
     Option{
-        "engine", kNamesOf<kMovers>, "copy-engine",
+        "engine", kMovers.names(), "copy-engine",
         "who moves the bytes between the two GPUs; resident-push: a kernel that stays on the sender's GPU and occupies "
         "a multiprocessor of it moves up to 64 KiB, the copy engine what is larger"},
     Option{"batch", "COUNT", "1", "up to so many messages of one length, at most 64K, go as one copy of blocks"}};

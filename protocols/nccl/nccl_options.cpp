@@ -18,18 +18,18 @@ constexpr std::uint64_t kMostChannels = 64;
 
 // Words are taken as NCCL's environment has them, too.
 using Algorithm = std::optional<gpu::Algorithm>;
-constexpr std::array kAlgorithms{
+constexpr Choices kAlgorithms{
     OptionChoice<Algorithm>{"auto", std::nullopt},         OptionChoice<Algorithm>{"ring", gpu::Algorithm::ring},
     OptionChoice<Algorithm>{"tree", gpu::Algorithm::tree}, OptionChoice<Algorithm>{"nvls", gpu::Algorithm::nvls},
     OptionChoice<Algorithm>{"Ring", gpu::Algorithm::ring}, OptionChoice<Algorithm>{"Tree", gpu::Algorithm::tree},
     OptionChoice<Algorithm>{"NVLS", gpu::Algorithm::nvls}};
 /// How far apart GPUs may be that meet in device memory, and a GPU and its adapter: nowhere, over NVLinks, anywhere.
 enum class Level { none, links, all };
-constexpr std::array kPeerLevels{OptionChoice<Level>{"SYS", Level::all}, OptionChoice<Level>{"NVL", Level::links},
-                                 OptionChoice<Level>{"LOC", Level::none}};
-constexpr std::array kAdapterLevels{OptionChoice<Level>{"SYS", Level::all}, OptionChoice<Level>{"LOC", Level::none}};
+constexpr Choices kPeerLevels{OptionChoice<Level>{"SYS", Level::all}, OptionChoice<Level>{"NVL", Level::links},
+                              OptionChoice<Level>{"LOC", Level::none}};
+constexpr Choices kAdapterLevels{OptionChoice<Level>{"SYS", Level::all}, OptionChoice<Level>{"LOC", Level::none}};
 using Format = std::optional<LineFormat>;
-constexpr std::array kFormats{
+constexpr Choices kFormats{
     OptionChoice<Format>{"auto", std::nullopt},        OptionChoice<Format>{"ll", LineFormat::ll},
     OptionChoice<Format>{"ll128", LineFormat::ll128},  OptionChoice<Format>{"simple", LineFormat::simple},
     OptionChoice<Format>{"LL", LineFormat::ll},        OptionChoice<Format>{"LL128", LineFormat::ll128},
@@ -37,23 +37,23 @@ constexpr std::array kFormats{
 
 constexpr std::array kOptions{
     Option{
-        "algo", kNamesOf<kAlgorithms>, "auto",
+        "algo", kAlgorithms.names(), "auto",
         "how an all-reduce goes, in rings, in trees, or by a switch that adds up; other collectives have rings alone"},
-    Option{"proto", kNamesOf<kFormats>, "auto",
+    Option{"proto", kFormats.names(), "auto",
            "line format: ll and ll128 carry flags with the data, simple counts behind a fence; auto: as NCCL chooses"},
     Option{"channels", "COUNT", "0", "thread blocks of a kernel, each with a share of the bytes; 0: as NCCL chooses"},
     Option{"min_channels", "COUNT", "0", "as NCCL chooses, but no fewer; 0: no limit"},
     Option{"max_channels", "COUNT", "0", "as NCCL chooses, but no more; 0: no limit"},
     Option{"buffer", "SIZE", "0",
            "of a channel's FIFO, whose slots are then a part of it; 0: as many slots as the depth"},
-    Option{"nvls_enable", kNamesOf<kSwitch>, "1", "let a switch that adds up do it where the rule chooses so"},
-    Option{"p2p_disable", kNamesOf<kSwitch>, "0", "meet in host memory even where GPUs reach each other's"},
-    Option{"p2p_level", kNamesOf<kPeerLevels>, "SYS",
+    Option{"nvls_enable", kSwitch.names(), "1", "let a switch that adds up do it where the rule chooses so"},
+    Option{"p2p_disable", kSwitch.names(), "0", "meet in host memory even where GPUs reach each other's"},
+    Option{"p2p_level", kPeerLevels.names(), "SYS",
            "where GPUs meet in device memory: wherever they reach it, over NVLinks alone, nowhere"},
-    Option{"shm_disable", kNamesOf<kSwitch>, "0", "do not meet in host memory"},
-    Option{"gdr_level", kNamesOf<kAdapterLevels>, "SYS",
+    Option{"shm_disable", kSwitch.names(), "0", "do not meet in host memory"},
+    Option{"gdr_level", kAdapterLevels.names(), "SYS",
            "where slots between nodes lie in device memory: wherever adapters read and write it, nowhere"},
-    Option{"pxn_disable", kNamesOf<kSwitch>, "0",
+    Option{"pxn_disable", kSwitch.names(), "0",
            "messages to another rail leave by the own adapter, not from the GPU of the node that is beside that rail"},
 };
 

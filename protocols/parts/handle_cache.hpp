@@ -19,8 +19,8 @@ enum class Eviction {
   openmpi  ///< the one that was released last: what Open MPI's code does, although it calls the list LRU
 };
 
-inline constexpr std::array kEvictions{OptionChoice<Eviction>{"lru", Eviction::lru},
-                                       OptionChoice<Eviction>{"openmpi", Eviction::openmpi}};
+inline constexpr Choices kEvictions{OptionChoice<Eviction>{"lru", Eviction::lru},
+                                    OptionChoice<Eviction>{"openmpi", Eviction::openmpi}};
 
 /// How often a lookup ended in which way; together they are all lookups, but for `evicted`.
 struct CacheCounts {

@@ -1,7 +1,6 @@
 // How the data of a message are sent: the option `send` of every protocol that gives them to send().
 #pragma once
 
-#include <array>
 #include <string>
 
 #include "protocols/core/choices.hpp"
@@ -15,9 +14,9 @@ enum class Sending {
   synchronous  ///< MPI_Ssend: not before the peer has begun to receive
 };
 
-inline constexpr std::array kSendings{OptionChoice<Sending>{"standard", Sending::standard},
-                                      OptionChoice<Sending>{"synchronous", Sending::synchronous}};
-inline constexpr Option kSendOption{"send", kNamesOf<kSendings>, "standard",
+inline constexpr Choices kSendings{OptionChoice<Sending>{"standard", Sending::standard},
+                                   OptionChoice<Sending>{"synchronous", Sending::synchronous}};
+inline constexpr Option kSendOption{"send", kSendings.names(), "standard",
                                     "synchronous: as MPI_Ssend, no send ends before the peer has begun to receive it"};
 
 /// Behind the way of what is sent to a rank on this path: where both share a node and an adapter carries it all the

@@ -217,10 +217,15 @@ void check_file(const fs::path& root, const std::string& name, const Part& part,
                 std::vector<std::string>& findings) {
   static const std::regex include(R"(^\s*#\s*include\s*(.*))");
   static const std::regex operand(R"(^([<"])([^>"]+)[>"].*)");
+  static const std::regex over_an_object(R"(^\s*template\s*<.*\bauto\s*[&*].*)");
   std::ifstream in(root / name);
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
     std::smatch match;
+    if (name.ends_with(".hpp") && std::regex_match(line, over_an_object)) {
+      findings.push_back(name + ":" + std::to_string(number) +
+                         ": a template over an object: g++ 14 makes one symbol of all that have one name");
+    }
     if (!std::regex_match(line, match, include)) continue;
     const std::string text = match[1];
     std::string fault = "an include whose file cannot be read off: " + text;

@@ -136,5 +136,13 @@ TEST_F(PlantedInclude, PathsStartAtTheRoot) {
 
 TEST_F(PlantedInclude, ComputedIncludesAreRefused) { EXPECT_THAT(findings("real/job/a.cpp", "MPI_HEADER"), SizeIs(1)); }
 
+TEST_F(PlantedInclude, AHeaderHasNoTemplateOverAnObject) {
+  const std::string include = "<array>\n";
+  EXPECT_THAT(findings("protocols/core/a.hpp", include + "template <const auto& kTable>"), SizeIs(1));
+  EXPECT_THAT(findings("protocols/core/a.hpp", include + "template <class A, auto* kTable>"), SizeIs(1));
+  EXPECT_THAT(findings("protocols/core/a.hpp", include + "template <auto member>"), IsEmpty());
+  EXPECT_THAT(findings("protocols/core/a.cpp", include + "template <const auto& kTable>"), IsEmpty());
+}
+
 }  // namespace
 }  // namespace twinlink::layering

@@ -1,7 +1,6 @@
 #include "protocols/bench/results/run_facts.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <vector>
 
@@ -15,8 +14,8 @@ namespace twinlink::bench {
 namespace {
 
 using MemoryChoice = OptionChoice<Memory>;
-constexpr std::array kMemories{MemoryChoice{"device", Memory::device}, MemoryChoice{"host", Memory::pageable},
-                               MemoryChoice{"pinned", Memory::pinned}};
+constexpr Choices kMemories{MemoryChoice{"device", Memory::device}, MemoryChoice{"host", Memory::pageable},
+                            MemoryChoice{"pinned", Memory::pinned}};
 
 Memory parse_memory(std::string_view text, std::string_view whole) {
   const auto found = std::ranges::find(kMemories, text, &MemoryChoice::name);
