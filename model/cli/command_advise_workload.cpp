@@ -52,7 +52,7 @@ CLI::App* add_advise_workload_command(CLI::App& parent, Program& program) {
   auto* command = parent.add_subcommand(
       "workload", "Say which algorithm, place, protocols, limits, chunk and depth make a workload fast");
   const auto question = std::make_shared<JobQuestion>();
-  add_platform_options(*command, question->platform);
+  add_platform_options(*command, question->platform, Naming::by_option);
   add_job_question(*command, *question);
   auto* const place = command->get_option("--place");
   place->default_str("packed and spread are tried");

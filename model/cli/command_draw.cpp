@@ -64,7 +64,7 @@ void add_draw_command(Program& program) {
   auto* command = program.app.add_subcommand(
       "draw", "Draw a node as a graph of memories, hubs, adapters, GPUs and links, and the way of a message on it");
   const auto options = std::make_shared<DrawOptions>();
-  add_platform_argument(*command, options->platform);
+  add_platform_options(*command, options->platform);
   const bench::OptionGroup group(*command, "Message");
   command->add_option("--from", options->pair.from, "Draw the way of a message from this device")
       ->type_name("NODE/GPU")

@@ -106,15 +106,11 @@ void add_within_node_options(CLI::App& command, WithinNode& within_node) {
       ->default_str("pieces too small to matter");
 }
 
-void add_platform_options(CLI::App& command, PlatformOptions& options) {
+void add_platform_options(CLI::App& command, PlatformOptions& options, Naming naming) {
   const bench::OptionGroup group(command, "Machine");
-  command.add_option("--platform", options.file, kMachine)->type_name("NAME|FILE")->required();
-  add_change_options(command, options);
-  add_within_node_options(command, options.within_node);
-}
-
-void add_platform_argument(CLI::App& command, PlatformOptions& options) {
-  command.add_option("platform", options.file, kMachine)->type_name("PLATFORM")->required();
+  command.add_option(naming == Naming::as_argument_too ? "machine,--platform" : "--platform", options.file, kMachine)
+      ->type_name("NAME|FILE")
+      ->required();
   add_change_options(command, options);
   add_within_node_options(command, options.within_node);
 }

@@ -159,7 +159,7 @@ const CLI::App* add_sensitivity_workload_command(CLI::App& parent, Program& prog
   auto* command = parent.add_subcommand(
       "workload", "Say by how many per cent the time of a workload changes with each number of the platform");
   const auto options = std::make_shared<JobSensitivityOptions>();
-  add_platform_options(*command, options->question.platform);
+  add_platform_options(*command, options->question.platform, Naming::by_option);
   add_job_question(*command, options->question);
   for (const char* option : {"--end", "--factor", "--csv"}) command->remove_option(command->get_option(option));
   auto* const size = command->get_option("--begin")->description("The size")->default_str("the largest of 'workload'");
@@ -182,7 +182,7 @@ void add_sensitivity_command(Program& program) {
   auto* command = program.app.add_subcommand(
       "sensitivity", "Say by how many per cent the time of a message changes with each number of the platform");
   const auto options = std::make_shared<SensitivityOptions>();
-  add_platform_argument(*command, options->platform);
+  add_platform_options(*command, options->platform);
   add_pair_options(*command, options->pair);
   const bench::OptionGroup group(*command, "Message");
   bench::add_protocol_option(*command, options->protocol, "Which protocol moves it");
@@ -198,10 +198,10 @@ void add_sensitivity_command(Program& program) {
   bench::add_examples(*command, {"twinlink-sim sensitivity keeneland-kids -p gpudirect-v1 --from 0/0 --to 1/0 -b 1M",
                                  "twinlink-sim sensitivity h200-nvlink -p cuda-ipc -b 64K --all --json influence.json",
                                  "twinlink-sim sensitivity workload all-reduce --platform selene --ranks 16 -b 64M"});
-  command->get_option("platform")->required(false);
+  command->get_option("--platform")->required(false);
   const CLI::App* const of_workload = add_sensitivity_workload_command(*command, program);
   command->callback([&program, options, command, of_workload] {
-    if (asks_of_workload(*command, *of_workload, {"platform", "--protocol"})) return;
+    if (asks_of_workload(*command, *of_workload, {"--platform", "--protocol"})) return;
     program.action = [&program, options] { return sensitivity(*options, program.command_line); };
   });
 }

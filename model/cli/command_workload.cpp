@@ -303,7 +303,7 @@ void add_workload_command(Program& program) {
   auto* command =
       program.app.add_subcommand("workload", "Run a collective, a pattern or a recorded job over any protocol");
   const auto options = std::make_shared<Options>();
-  add_platform_options(*command, options->platform);
+  add_platform_options(*command, options->platform, Naming::by_option);
   add_job_options(*command, options->job);
   const bench::OptionGroup group(*command, "Job");
   constexpr int kMostJobs = 4096;

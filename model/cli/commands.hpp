@@ -72,10 +72,10 @@ struct PlatformOptions {
   Faults faults{};
   WithinNode within_node{};
 };
+/// A command whose only argument is the machine takes it without --platform as well.
+enum class Naming { by_option, as_argument_too };
 /// `options` must live until the command line has been parsed.
-void add_platform_options(CLI::App& command, PlatformOptions& options);
-/// The same for a command that takes the machine as its argument: PLATFORM.
-void add_platform_argument(CLI::App& command, PlatformOptions& options);
+void add_platform_options(CLI::App& command, PlatformOptions& options, Naming naming = Naming::as_argument_too);
 /// What a command changes of the machine that its file describes: --set, --without, --degrade, --fail.
 void add_change_options(CLI::App& command, PlatformOptions& options);
 Platform read_platform(const PlatformOptions& options);

@@ -1,6 +1,7 @@
 #include "protocols/bench/cli/help.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <memory>
 #include <set>
 #include <sstream>
@@ -70,8 +71,13 @@ std::string type_of(const CLI::Option& option) {
   return check == std::string::npos ? type : type.substr(0, type.rfind(':', check));
 }
 
+/// Something that has its place alone, and no name that is written.
+bool is_argument(const CLI::Option& option) {
+  return option.get_positional() && option.get_lnames().empty() && option.get_snames().empty();
+}
+
 std::string names_of(const CLI::Option& option) {
-  if (option.get_positional()) return type_of(option);
+  if (is_argument(option)) return type_of(option);
   std::string names = option.get_name(false, true);
   if (const auto comma = names.find(','); comma != std::string::npos) names.insert(comma + 1, " ");
   return takes_value(option) ? names + " " + type_of(option) : names;
@@ -79,7 +85,7 @@ std::string names_of(const CLI::Option& option) {
 
 std::string description_of(const CLI::Option& option) {
   std::string text = option.get_description();
-  if (option.get_required() && !option.get_positional()) text += " (required)";
+  if (option.get_required() && !is_argument(option)) text += " (required)";
   if (takes_value(option) && !option.get_default_str().empty()) text += " (default: " + option.get_default_str() + ")";
   if (!option.get_needs().empty()) text += " (needs " + joined(option.get_needs()) + ")";
   if (!option.get_excludes().empty()) text += " (not with " + joined(option.get_excludes()) + ")";
@@ -88,12 +94,18 @@ std::string description_of(const CLI::Option& option) {
 
 std::string usage(const CLI::App& app, const std::string& name) {
   std::string text = "Usage: " + name;
-  const auto add = [&](bool positional) {
+  const auto add = [&](bool arguments) {
     for (const CLI::Option* option : app.get_options()) {
-      if (option->get_positional() != positional || !option->get_required()) continue;
-      text += ' ' + (positional ? option->get_type_name()
-                                : fmt::format("{} {}", option->get_name(), option->get_type_name()));
-      if (positional && option->get_expected_max() > 1) text += "...";
+      if (is_argument(*option) != arguments || !option->get_required()) continue;
+      const std::string value = option->get_type_name();
+      text += ' ';
+      if (arguments) {
+        text += value;
+      } else {  // "[--platform] NAME": its name may be left out
+        text +=
+            fmt::format("{} {}", option->get_positional() ? '[' + option->get_name() + ']' : option->get_name(), value);
+      }
+      if (arguments && option->get_expected_max() > 1) text += "...";
     }
   };
   add(false);
@@ -105,8 +117,7 @@ std::string usage(const CLI::App& app, const std::string& name) {
 std::string group(const CLI::App& app, const std::string& name, std::string_view title) {
   std::string text;
   for (const CLI::Option* option : app.get_options()) {
-    if (!option->get_positional() && option->get_group() == name)
-      text += row(names_of(*option), description_of(*option));
+    if (!is_argument(*option) && option->get_group() == name) text += row(names_of(*option), description_of(*option));
   }
   return text.empty() ? text : fmt::format("\n{}:\n{}", title, text);
 }
@@ -122,7 +133,7 @@ class HelpForm final : public CLI::FormatterBase {
     if (!commands.empty()) text += "\nCommands (each has a --help of its own):\n" + commands;
     std::string operands;
     for (const CLI::Option* option : app->get_options()) {
-      if (option->get_positional()) operands += row(names_of(*option), description_of(*option));
+      if (is_argument(*option)) operands += row(names_of(*option), description_of(*option));
     }
     if (!operands.empty()) text += "\nArguments:\n" + operands;
     // What has no group of its own comes last, for --help is among it.
@@ -140,6 +151,23 @@ void set_form(CLI::App& app, const std::shared_ptr<CLI::FormatterBase>& form) {
   app.formatter(form);
   app.get_help_ptr()->description("Print this and exit");
   for (CLI::App* command : app.get_subcommands(nullptr)) set_form(*command, form);
+}
+
+/// clash_of_names() of `app`, which stands below commands with these `arguments`.
+std::string clash_below(const CLI::App& app, std::vector<std::string> arguments) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional()) arguments.push_back(option->get_name(true));
+  }
+  for (const CLI::Option* option : app.get_options()) {
+    for (const auto& names : {option->get_lnames(), option->get_snames()}) {
+      const auto clash = std::ranges::find_first_of(names, arguments);
+      if (clash != names.end()) return fmt::format("{}: argument and option {}", app.get_name(), *clash);
+    }
+  }
+  for (const CLI::App* command : app.get_subcommands(nullptr)) {
+    if (std::string clash = clash_below(*command, arguments); !clash.empty()) return clash;
+  }
+  return "";
 }
 
 /// The last of the commands that were recognized.
@@ -170,7 +198,12 @@ void add_examples(CLI::App& command, std::initializer_list<std::string_view> exa
   command.footer(text);
 }
 
-void set_help_form(CLI::App& app) { set_form(app, std::make_shared<HelpForm>()); }
+std::string clash_of_names(const CLI::App& app) { return clash_below(app, {}); }
+
+void set_help_form(CLI::App& app) {
+  assert(clash_of_names(app).empty());
+  set_form(app, std::make_shared<HelpForm>());
+}
 
 std::string describe(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = last_command(app);

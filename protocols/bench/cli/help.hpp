@@ -31,8 +31,12 @@ class OptionGroup {
 /// Command lines that --help shows below the options.
 void add_examples(CLI::App& command, std::initializer_list<std::string_view> examples);
 
+/// "draw: argument and option platform", where an argument of a command of `app` has the name of an option of that
+/// command or of one below it; else "". CLI11 refuses such names from 2.4 on, when the program starts, 2.1 does not.
+std::string clash_of_names(const CLI::App& app);
+
 /// Gives `app` and all its commands the common form: options by group, defaults in one notation, exit codes. To be
-/// called when all commands are there.
+/// called when all commands are there. No names may clash.
 void set_help_form(CLI::App& app);
 
 /// What was wrong with a command line that `app` has refused with `error`: the error's own text, or a better one for a

@@ -49,6 +49,32 @@ struct Sample {
   }
 };
 
+TEST(Help, AnArgumentAndAnOptionOfOneNameClash) {
+  Sample sample;
+  EXPECT_EQ(clash_of_names(sample.app), "");
+  std::string value;
+  CLI::App* const below = sample.measure->add_subcommand("again");
+  below->add_option("--folder", value);
+  EXPECT_EQ(clash_of_names(sample.app), "");
+  // CLI11 2.4 sees it where the option comes last, so here it comes first.
+  sample.measure->add_option("folder", value);
+  EXPECT_EQ(clash_of_names(sample.app), "again: argument and option folder");
+}
+
+TEST(Help, AnArgumentMayHaveANameToo) {
+  CLI::App app{"Does something.", "twinlink-test"};
+  std::string machine;
+  app.add_option("machine,--platform", machine, "Which machine")->required()->type_name("NAME");
+  set_help_form(app);
+  EXPECT_THAT(app.help(), AllOf(HasSubstr("Usage: twinlink-test [--platform] NAME [OPTION...]\n"),
+                                HasSubstr("\n  --platform NAME         Which machine (required)\n"),
+                                testing::Not(HasSubstr("Arguments:"))));
+  for (const char* line : {"here", "--platform here"}) {
+    app.parse(line);
+    EXPECT_EQ(machine, "here");
+  }
+}
+
 TEST(Help, NamesTheCommandsInTheirOrder) {
   Sample sample;
   const std::string help = sample.app.help();
