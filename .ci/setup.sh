@@ -93,3 +93,15 @@ simgrid_flag() {
     echo -DTWINLINK_SIMGRID=OFF
   fi
 }
+
+# "Debian GNU/Linux 13 (trixie): g++ 14.2.0, SimGrid 4.0, CLI11 2.4.1, Open MPI 5.0.7": what a run was made with.
+versions() {
+  local package name text
+  text="$(. /etc/os-release 2>/dev/null && echo "${PRETTY_NAME:-}"): ${CXX:-g++} $("${CXX:-g++}" -dumpfullversion)"
+  for package in "SimGrid libsimgrid-dev" "CLI11 libcli11-dev" "Open MPI libopenmpi-dev"; do
+    name=${package% *}
+    package=$(dpkg-query -W -f='${Version}' "${package##* }" 2>/dev/null || true)
+    text+=", $name ${package:-none}"
+  done
+  echo "$text"
+}
