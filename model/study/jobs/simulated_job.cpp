@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <utility>
 
+#include "model/study/jobs/referee.hpp"
 #include "model/study/shares.hpp"
 #include "platforms/tools/placement.hpp"
 #include "platforms/topology/topology.hpp"
@@ -80,6 +82,8 @@ ReadyJob ready_job(const Platform& platform, SimulatedJob job) {
   }
   ready.plan.shape = shape_of(ready.plan, platform, ready.places);
   ready.plan.room = room_of(platform, ready.places);
+  ready.plan.judge = [referee = std::make_shared<const Referee>(platform, ready.places)](
+                         const bench::WorkloadPlan& plan, bench::WorkloadPoint& point) { referee->judge(plan, point); };
   return ready;
 }
 

@@ -34,8 +34,8 @@ struct ReadyJob {
   bench::WorkloadPlan plan{};
   std::vector<Place> places{};
 };
-/// A job whose protocols are chosen, on a platform that was read for them. A UsageError or InputError for what does not
-/// go together.
+/// A job whose protocols are chosen, on a platform that was read for them, which must outlive the job: a Referee judges
+/// its rows. A UsageError or InputError for what does not go together.
 ReadyJob ready_job(const Platform& platform, SimulatedJob job);
 
 /// Faults count from the first timed iteration, for nobody knows how long what comes before it takes. `begins` is set

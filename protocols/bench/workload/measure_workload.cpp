@@ -183,6 +183,7 @@ class WorkloadRun {
       point.why = candidate.why;
       if (candidate.algorithm->together) tell_way(candidate.schedule, point);
       if (self_ != 0) continue;
+      if (plan_.judge) plan_.judge(plan_, point);
       if (plan_.on_point) plan_.on_point(point);
       series.points.push_back(std::move(point));
     }

@@ -141,6 +141,8 @@ struct WorkloadPlan {
   int iterations = 1;
   bool verify = true;
   Seconds timeout{30};
+  /// Judges each point on rank 0 before anybody hears of it: may change what is predicted, and throw; may be empty.
+  std::function<void(const WorkloadPlan&, WorkloadPoint&)> judge{};
   /// Told on rank 0 of each point; may be empty.
   std::function<void(const WorkloadPoint&)> on_point{};
   Company company{};
