@@ -24,7 +24,7 @@ const std::string kPrograms = "build/bin/";  ///< as the texts call them; the te
 
 std::vector<fs::path> texts() {
   std::vector<fs::path> found{"README.md", "CONTRIBUTING.md"};
-  for (const char* folder : {"protocols", "model", "platforms", "real", "validate", "tests"}) {
+  for (const char* folder : {".github", "protocols", "model", "platforms", "real", "validate", "tests"}) {
     for (const auto& entry : fs::recursive_directory_iterator(fs::path(TWINLINK_SOURCE_DIR) / folder)) {
       if (entry.path().extension() == ".md") found.push_back(fs::relative(entry.path(), TWINLINK_SOURCE_DIR));
     }
