@@ -1,4 +1,5 @@
-// The memory of MPI_Bsend.
+// The memory of MPI_Bsend, for `cuda-aware -o send=buffered`: an exchange copies its
+// messages here and sends these copies.
 #pragma once
 
 #include <span>
@@ -17,7 +18,8 @@ class AttachedBuffer {
   AttachedBuffer(const AttachedBuffer&) = delete;
   AttachedBuffer& operator=(const AttachedBuffer&) = delete;
 
-  /// Copies the messages, one after the other; those of the call before must have left.
+  /// Copies the messages, one after the other, and waits for each copy; those of the call before must have left. An
+  /// outcome other than `delivered` names what became of a copy.
   Outcome take(std::span<const View> messages);
   /// What take() has copied.
   [[nodiscard]] std::span<const View> messages() const { return messages_; }

@@ -1,4 +1,5 @@
-// Messages that go as they lie: no copy before or after them.
+// Messages that go as they lie: no copy before or after them. `host` sends all of its messages so, and `cuda-aware`
+// those in host memory.
 #pragma once
 
 #include <array>
@@ -20,6 +21,7 @@ class PlainMessages {
   PlainMessages(const PlainMessages&) = delete;
   PlainMessages& operator=(const PlainMessages&) = delete;
 
+  /// As Channel::exchange(): the peer makes the opposite call with the same sizes.
   Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming);
 
  private:

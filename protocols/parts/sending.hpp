@@ -19,12 +19,13 @@ inline constexpr Choices kSendings{OptionChoice<Sending>{"standard", Sending::st
 inline constexpr Option kSendOption{"send", kSendings.names(), "standard",
                                     "synchronous: as MPI_Ssend, no send ends before the peer has begun to receive it"};
 
-/// Behind the way of what is sent to a rank on this path: where both share a node and an adapter carries it all the
-/// same, nobody would think so.
+/// What path_taken() adds for messages that leave the node and come back. Both ranks share the node there, so a reader
+/// would not think of an adapter. Else empty.
 inline std::string by_which_wires(const Path& path) {
   return path.loopback ? ", through the adapter in loopback" : std::string();
 }
 
+/// Starts the send of one piece, as the option wants it. Errors are those of Rank::send().
 inline Op send_as(Rank& rank, Sending how, RankId peer, Tag tag, View from) {
   return how == Sending::synchronous ? rank.send_synchronously(peer, tag, from) : rank.send(peer, tag, from);
 }
