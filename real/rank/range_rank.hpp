@@ -1,4 +1,5 @@
-// RangeRank: shows a profiler what a rank does, by the words of the protocol's steps.
+// RangeRank: shows a profiler what a rank does, by the words of the protocol's steps. For `--nvtx`, around the
+// RealRank.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace twinlink::real {
 
-/// Takes named ranges of time, which may overlap.
+/// Takes named ranges of time, which may overlap: NvtxRanges, or a test's own.
 class RangeSink {
  public:
   virtual ~RangeSink() = default;
