@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 
@@ -10,7 +11,7 @@
 
 namespace twinlink::real {
 
-/// Takes named ranges of time, which may overlap: NvtxRanges, or a test's own.
+/// Takes named ranges of time, which may overlap.
 class RangeSink {
  public:
   virtual ~RangeSink() = default;
@@ -18,6 +19,11 @@ class RangeSink {
   virtual std::uint64_t begin(const std::string& name) = 0;
   virtual void end(std::uint64_t range) = 0;
 };
+
+/// Ranges of the NVTX domain "twinlink", which NVIDIA's profilers show on the timeline of the process. Without a
+/// profiler they cost a few nanoseconds. An UnavailableError if this program was built without the NVTX headers of the
+/// CUDA Toolkit.
+std::unique_ptr<RangeSink> make_nvtx_ranges();
 
 /// An operation is a range from its start until wait_any() has returned it, or it was abandoned: so it shows what the
 /// protocol waits for, and not only what the device does. A call that takes long (opening, exporting, registering,
