@@ -2,9 +2,9 @@
 //
 // A rank's code runs until it waits. Then it pauses, and EventLoop lets the next one run, or time pass:
 //
-//   crew.add([&] { body(rank); });                    // simulate(), once for each rank
-//   while (!crew.all_ended()) crew.run_ready(), ...   // EventLoop
-//   alarm.wait_until(deadline);                       // Cpu, in the rank's code: asleep until ring(), or the deadline
+//   add()                 by simulate(), once for each rank: its code
+//   run_ready()           by EventLoop: all that are awake run until they wait
+//   Alarm::wait_until()   by Cpu, in the rank's code: asleep until ring(), or the deadline
 #pragma once
 
 #include <cstddef>
