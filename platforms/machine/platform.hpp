@@ -353,7 +353,7 @@ struct RuntimeCosts {
   /// The CPU is busy learning that a copy by an engine or a kernel has ended; absent: 0. A kernel that raises a signal
   /// in `kernel_signal`, or that stays on the GPU, tells the CPU itself.
   std::optional<Sourced<Seconds>> completion{};
-  /// The CPU asks in vain whether a copy has ended; absent: 0.
+  /// The CPU asks whether a copy has ended, and it has not; absent: 0.
   std::optional<Sourced<Seconds>> failed_poll{};
   /// The CPU is busy for the call that launches a program of thread blocks; absent: as for a kernel that copies within
   /// the GPU.
