@@ -28,8 +28,6 @@
 
 #include "protocols/builtin.hpp"
 #include "protocols/core/options.hpp"
-#include "protocols/parts/attached_buffer.hpp"
-#include "protocols/parts/plain_messages.hpp"
 #include "protocols/parts/sending.hpp"
 #include "protocols/registry.hpp"
 

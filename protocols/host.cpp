@@ -5,7 +5,7 @@
 
 #include "protocols/builtin.hpp"
 #include "protocols/core/options.hpp"
-#include "protocols/parts/plain_messages.hpp"
+#include "protocols/parts/sending.hpp"
 
 namespace twinlink {
 namespace {

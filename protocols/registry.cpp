@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "protocols/builtin.hpp"
-#include "protocols/core/edit_distance.hpp"
+#include "protocols/core/errors.hpp"
+#include "protocols/core/text.hpp"
 #include "protocols/cuda_ipc/cuda_ipc.hpp"
 #include "protocols/gpudirect_v2/gpudirect_v2.hpp"
 #include "protocols/nccl/nccl.hpp"
 
 namespace twinlink {
-
 namespace {
 
 /// What a program adds before it begins. The one mutable static of this folder, for nothing else is there yet that
@@ -79,6 +79,19 @@ const Protocol& find_protocol(std::string_view name) {
   message += " (there are:";
   for (const std::string& known : names) message += " " + known;
   throw UsageError(message + ")");
+}
+
+bool serves_all(const Protocol& protocol, std::span<const Path> paths) {
+  return protocol.message_memory() == Memory::device && std::ranges::all_of(paths, [&](const Path& path) {
+           return protocol.supports(path).kind == Support::Kind::yes;
+         });
+}
+
+const Protocol& shortest_way(std::span<const Path> paths) {
+  for (const Protocol* protocol : all_protocols()) {
+    if (serves_all(*protocol, paths)) return *protocol;
+  }
+  throw UnavailableError("no protocol can move device memory between these two");
 }
 
 }  // namespace twinlink

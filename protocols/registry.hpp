@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "protocols/core/path.hpp"
 #include "protocols/core/protocol.hpp"
 
 namespace twinlink {
@@ -29,5 +30,11 @@ void check_names(std::span<const Protocol* const> protocols);
 
 /// The protocol of that name. A UsageError names the closest existing name and lists all.
 const Protocol& find_protocol(std::string_view name);
+
+/// Does it move device memory over each of the paths, without a fallback?
+bool serves_all(const Protocol& protocol, std::span<const Path> paths);
+
+/// The first protocol that serves all. An UnavailableError if there is none.
+const Protocol& shortest_way(std::span<const Path> paths);
 
 }  // namespace twinlink

@@ -7,7 +7,7 @@
 #include "model/cli/message_page.hpp"
 #include "model/study/jobs/protocol_choice.hpp"
 #include "platforms/tools/drawing.hpp"
-#include "platforms/tools/graphviz.hpp"
+#include "platforms/tools/filter_program.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/options.hpp"

@@ -4,7 +4,7 @@
 
 #include "model/cli/commands.hpp"
 #include "model/engine/flows/machine.hpp"
-#include "platforms/reader/schema_version.hpp"
+#include "platforms/reader/platform_reader.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/program.hpp"
 

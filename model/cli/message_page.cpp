@@ -8,7 +8,7 @@
 
 #include "model/cli/explanation.hpp"
 #include "model/study/child_process.hpp"
-#include "platforms/tools/graphviz.hpp"
+#include "platforms/tools/filter_program.hpp"
 #include "protocols/bench/results/files.hpp"
 
 namespace twinlink::model {

@@ -1,4 +1,15 @@
-// simulate(): a job of ranks on a simulated machine, from start to end.
+// simulate(): a job of ranks on a simulated machine, from start to end. The only door to the engine; commands use it
+// through simulate_to() (model/cli/commands.hpp), and several simulations take a child process each
+// (model/study/child_process.hpp).
+//
+//   const Platform platform = read_platform("keeneland-kids");
+//   const std::vector<Place> places{{.node = 0, .gpu = 0}, {.node = 1, .gpu = 0}};
+//   Seconds took{};
+//   simulate(platform, places, [&](MeasuredRank& rank) {
+//     const auto channel = protocol.connect(rank, RankId{1 - rank.id().value}, settings);
+//     ... send on one, receive on the other ...
+//     took = rank.now();       // ranks take turns: what they share needs no lock
+//   });
 #pragma once
 
 #include <functional>
@@ -15,8 +26,10 @@ namespace twinlink::model {
 struct FlowRecord;
 struct LinkUse;
 
+/// How to simulate, and what to watch meanwhile. Pointers are the caller's and must live until simulate() returns.
 struct SimulationOptions {
-  /// Who says how links are shared: MaxMinFlows, or SimGrid.
+  /// Who says how links are shared: our own MaxMinFlows (`automatic`), or SimGrid (`exact`), which takes longer and is
+  /// there to check the former.
   enum class Engine { automatic, exact };
   Engine engine = Engine::automatic;
   /// Told of every operation when it ends; may be empty.

@@ -121,7 +121,7 @@ struct Fabric {
   /// of the option.
   [[nodiscard]] std::vector<CableFault> cables(std::string_view name, double share, int nics) const;
   /// The ports of nodes at a switch that a user names: "leaf3" of a tree or of rails that nothing joins, "router3" of a
-  /// dragonfly, "switch" of one switch. Nothing: that is no such switch. A UsageError as cables().
+  /// dragonfly, "switch" of one switch. Empty: `name` is no switch of this fabric. A UsageError as cables().
   [[nodiscard]] std::optional<std::vector<FabricPort>> ports_at(std::string_view name, int nodes, int nics) const;
   /// Takes a fault in; of one cable the least share stands, and cables of two groups add up.
   void add_fault(const CableFault& fault);

@@ -1,6 +1,7 @@
 // What PCI Express carries by its generation.
 #pragma once
 
+#include <array>
 #include <span>
 
 namespace twinlink::model {
@@ -14,8 +15,13 @@ struct PcieGeneration {
   [[nodiscard]] double lane_rate() const { return transfers / 8 * payload / coded; }
 };
 
-/// Generations 1 to 6.
-std::span<const PcieGeneration> pcie_generations();
+/// Generations 1 to 6, of the PCI Express Base Specifications 1.1 to 6.0: line coding, and in generation 6 flits of 256
+/// B with 236 B of packets.
+inline std::span<const PcieGeneration> pcie_generations() {
+  static constexpr std::array<PcieGeneration, 6> kGenerations{
+      {{2.5, 8, 10}, {5, 8, 10}, {8, 128, 130}, {16, 128, 130}, {32, 128, 130}, {64, 236, 256}}};
+  return kGenerations;
+}
 inline constexpr int kMostPcieLanes = 32;
 
 }  // namespace twinlink::model

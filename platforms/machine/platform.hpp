@@ -1,6 +1,13 @@
 // A platform as plain structs: what a YAML file in platforms/ says, checked, with every number in SI units.
 //
 // No SimGrid here: twinlink-validate reads and writes platforms too.
+//
+//   const Platform platform = read_platform("keeneland-kids");    // reader/platform_reader.hpp
+//   platform.node.links.front().forward.value                                    // a Rate
+//   platform.node.links.front().forward.source.text                              // where it comes from
+//
+// What the numbers add up to, Topology says (topology/topology.hpp). A number that a file may leave out is optional,
+// and its comment says what holds then. Lists of all fields are in platform_fields.hpp, for readers, writers and --set.
 #pragma once
 
 #include <array>
@@ -71,6 +78,7 @@ struct Passing {
   std::optional<Sourced<Rate>> duplex{};
 };
 
+/// A GPU of a node: where it sits. What it is, its GpuType says.
 struct Gpu {
   std::string name{};
   std::string type{};         ///< one of Platform::gpu_types
@@ -98,6 +106,7 @@ struct ForcedWay {
   std::vector<std::string> via{};  ///< in this order: hubs, memories, and links where there are several between two
 };
 
+/// A host memory: what one socket or NUMA domain has, with the CPUs that run from it.
 struct HostMemory {
   std::string name{};
   Sourced<Rate> copy_rate{};  ///< memcpy by one core, bytes copied per second
@@ -120,6 +129,7 @@ struct Hub {
   std::optional<Sourced<Rate>> reduces{};
 };
 
+/// A network adapter. Its link to the node is one of Node::links, that to the fabric is here.
 struct Nic {
   std::string name{};
   std::optional<Sourced<Seconds>> latency{};  ///< of passing it
@@ -163,7 +173,7 @@ enum class CopyKind {
 inline constexpr int kCopyKinds = 16;
 /// As the platform file spells it: "pinned-to-device".
 std::string_view to_string(CopyKind kind);
-/// Do such copies read host memory?
+/// Do such copies read host memory? Then it matters who wrote the source last (Cost::cpu_written).
 bool reads_host_memory(CopyKind kind);
 /// Do the bytes come from the far end of the way? A request crosses it first, so that the way's latency counts twice.
 bool reads_far_end(CopyKind kind);
@@ -247,6 +257,9 @@ inline constexpr std::array kCopiedBy{CopiedBy::none, CopiedBy::receiver, Copied
 /// As the platform file spells it: "none", "receiver", "both".
 std::string_view to_string(CopiedBy copied_by);
 
+/// What the MPI library takes for a message: between nodes, where the adapter's way comes on top, or within a node.
+/// A message takes send_overhead (sender's CPU), latency and the way's latency, its bytes over the way's links, and
+/// completion (receiver's CPU).
 struct NetworkCosts {
   Sourced<Piecewise> send_overhead{};   ///< the CPU posts a send, with the bytes of it that it copies at once
   Sourced<Seconds> receive_overhead{};  ///< the CPU posts a receive
@@ -297,7 +310,7 @@ struct NetworkCosts {
   /// The CPU posts a send of `size`.
   [[nodiscard]] Seconds posting(Bytes size) const { return send_overhead.value.at(size); }
   /// Last piece of a message of `size` that CPUs copy in pieces, which the receiver's CPU copies when the sender's
-  /// is through. Nothing of others, whose bytes all flow at once.
+  /// is through. Zero for other messages: their bytes all flow at once.
   [[nodiscard]] Bytes last_fragment(Bytes size) const {
     return fragment && copied_by == CopiedBy::both && !is_eager(size) ? std::min(size, fragment->value) : Bytes{};
   }
@@ -313,6 +326,7 @@ struct NetworkCosts {
   }
 };
 
+/// What driver and runtime take for all but the bytes: calls that a CPU is busy for, and what signals take.
 struct RuntimeCosts {
   Sourced<Seconds> allocate_device{};
   Sourced<Seconds> ipc_export{};  ///< cudaIpcGetMemHandle
@@ -339,7 +353,7 @@ struct RuntimeCosts {
   /// The CPU is busy learning that a copy by an engine or a kernel has ended; absent: 0. A kernel that raises a signal
   /// in `kernel_signal`, or that stays on the GPU, tells the CPU itself.
   std::optional<Sourced<Seconds>> completion{};
-  /// The CPU asks in vain whether a copy has ended; absent: 0.
+  /// The CPU asks whether a copy has ended, and it has not; absent: 0.
   std::optional<Sourced<Seconds>> failed_poll{};
   /// The CPU is busy for the call that launches a program of thread blocks; absent: as for a kernel that copies within
   /// the GPU.
@@ -357,6 +371,7 @@ inline constexpr int kMostNodes = 1'000'000;
 inline constexpr std::size_t kMostParts = 448;
 inline constexpr std::size_t kMostLinksOfParts = 1024;
 
+/// The graph of one node: memories, GPUs, adapters and hubs are its vertices, by their names, and links join them.
 struct Node {
   int count = 1;   ///< of such nodes
   int domain = 1;  ///< so many nodes share this graph, and each has as many of its memories, adapters and GPUs
@@ -432,6 +447,7 @@ struct WithinNode {
   bool single_copy_lost = false;
 };
 
+/// A machine: one file of platforms/, with what it includes, and with what the command line has changed of it.
 struct Platform {
   std::string name{};
   std::string description{};

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "platforms/topology/topology.hpp"
-#include "protocols/core/edit_distance.hpp"
+#include "protocols/core/text.hpp"
 
 namespace twinlink::model {
 namespace {

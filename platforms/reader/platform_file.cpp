@@ -5,8 +5,8 @@
 #include <system_error>
 #include <vector>
 
-#include "protocols/core/edit_distance.hpp"
 #include "protocols/core/errors.hpp"
+#include "protocols/core/text.hpp"
 
 namespace twinlink::model {
 namespace {

@@ -11,7 +11,6 @@
 #include "platforms/machine/platform_fields.hpp"
 #include "platforms/reader/node_checks.hpp"
 #include "platforms/reader/platform_file.hpp"
-#include "platforms/reader/schema_version.hpp"
 #include "platforms/reader/yaml_override.hpp"
 #include "platforms/yaml/yaml_document.hpp"
 #include "platforms/yaml/yaml_events.hpp"
@@ -20,6 +19,22 @@
 
 namespace twinlink::model {
 namespace {
+
+bool has_our_schema(const YamlValue& document, Diagnostics& diagnostics) {
+  const YamlValue* schema = document.find("schema");
+  const std::string ours = std::to_string(kPlatformSchema);
+  if (schema != nullptr && schema->text == ours) return true;
+  const std::string message =
+      (schema == nullptr ? "missing key 'schema' in the platform" : "unknown schema '" + schema->text + "'") +
+      "; this program reads schema " + ours;
+  diagnostics.error(schema == nullptr ? document.position : schema->position, message);
+  return false;
+}
+
+/// With all that was found so far.
+void require_our_schema(const YamlValue& document, Diagnostics& diagnostics) {
+  if (!has_our_schema(document, diagnostics)) diagnostics.throw_all();
+}
 
 void read_sources(Section& root, const YamlValue& document, ReadContext& context) {
   root.find("sources");

@@ -1,15 +1,18 @@
 #include "platforms/reader/platform_writer.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "platforms/machine/platform_fields.hpp"
+#include "platforms/yaml/yaml_events.hpp"
 #include "platforms/yaml/yaml_number.hpp"
 #include "platforms/yaml/yaml_text.hpp"
 
@@ -224,6 +227,16 @@ std::string platform_text(const Platform& platform, const std::vector<std::strin
     document.add("sources", std::move(sources));
   std::ranges::move(parts.map.entries, std::back_inserter(document.map.entries));
   return to_yaml(document.map, heading);
+}
+
+YamlValue platform_tree(const Platform& platform) {
+  Diagnostics diagnostics;
+  YamlBudget budget;
+  // No file has an empty name, so nobody looks for comments there.
+  std::optional<YamlValue> tree =
+      parse_yaml(platform_text(platform), std::make_shared<const std::string>(), budget, diagnostics);
+  diagnostics.throw_if_any();
+  return *std::move(tree);
 }
 
 }  // namespace twinlink::model

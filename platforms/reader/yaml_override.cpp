@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "platforms/machine/platform_fields.hpp"
-#include "protocols/core/edit_distance.hpp"
 #include "protocols/core/errors.hpp"
+#include "protocols/core/text.hpp"
 
 namespace twinlink::model {
 namespace {

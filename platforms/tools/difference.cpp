@@ -6,7 +6,7 @@
 #include <map>
 #include <string_view>
 
-#include "platforms/tools/platform_tree.hpp"
+#include "platforms/reader/platform_writer.hpp"
 
 namespace twinlink::model {
 namespace {

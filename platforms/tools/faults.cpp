@@ -20,8 +20,8 @@
 #include "platforms/tools/remains.hpp"
 #include "platforms/topology/topology.hpp"
 #include "platforms/yaml/yaml_document.hpp"
-#include "protocols/core/edit_distance.hpp"
 #include "protocols/core/errors.hpp"
+#include "protocols/core/text.hpp"
 
 namespace twinlink::model {
 namespace {

@@ -77,4 +77,8 @@ std::string filter_through(const std::vector<std::string>& command, const std::s
   return content(out.get());
 }
 
+std::string svg_of(const std::string& dot_text) {
+  return filter_through({"dot", "-Tsvg"}, dot_text, "'apt-get install graphviz' installs it, and FILE.dot needs none");
+}
+
 }  // namespace twinlink::model

@@ -10,8 +10,8 @@
 #include <fmt/ranges.h>
 
 #include "platforms/yaml/yaml_document.hpp"
-#include "protocols/core/edit_distance.hpp"
 #include "protocols/core/errors.hpp"
+#include "protocols/core/text.hpp"
 
 namespace twinlink::model {
 namespace {

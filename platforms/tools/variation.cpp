@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "platforms/reader/platform_reader.hpp"
-#include "platforms/tools/platform_tree.hpp"
+#include "platforms/reader/platform_writer.hpp"
 #include "platforms/yaml/sourced.hpp"
 #include "platforms/yaml/yaml_number.hpp"
 #include "platforms/yaml/yaml_text.hpp"

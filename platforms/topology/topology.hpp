@@ -1,5 +1,12 @@
 // Topology: the graph of one node, and what its driver makes of it: routes, peer access, classes of copies. Pure; no
-// SimGrid.
+// SimGrid. The simulated machine, calibration, `--pace`, drawings and checks of platforms all ask it.
+//
+//   const Topology topology(platform);
+//   const Path path = topology.path({.node = 0, .gpu = 0}, {.node = 1, .gpu = 0});      // what protocols decide by
+//   const End from{.location = {Location::Kind::gpu, 0}, .memory = Memory::device, .own = true};
+//   const End to{.location = topology.host_buffers(0), .memory = Memory::pinned};
+//   const CopyCost cost = topology.copy_cost(from, to);     // cost.name: "device-to-pinned"
+//   cost.latency(64_KiB);                                   // of the engine and the way
 #pragma once
 
 #include <cstddef>
@@ -39,14 +46,16 @@ struct End {
 /// Who moves bytes over a link: a CPU, or a device that reads or writes what lies beyond it.
 enum class Reach { cpu, device_reads, device_writes };
 
-/// Two locations, and how much of what goes between two ends goes between these.
+/// A part of what goes between two ends: from one location to another, and its share of the bytes. One part has all of
+/// them, unless memory is interleaved.
 struct Strand {
   Location from{};
   Location to{};
   double share = 1;
 };
 
-/// What of the graph is one node: several kinds of nodes, or the nodes of a domain, are one graph.
+/// Which GPUs, memories and adapters of the graph are one node's, as ranges of indices. Several kinds of nodes, or the
+/// nodes of a domain, are one graph.
 struct NodePart {
   std::size_t first_gpu = 0;
   std::size_t gpus = 0;
@@ -108,7 +117,7 @@ struct CopyEnding {
   Seconds behind_signal{};       ///< from its signal until its queue goes on, beside the next copy's gap
 };
 
-/// Between ways that one message takes at the same time.
+/// What stands in describe() between ways that one message takes at the same time.
 inline constexpr std::string_view kBesides = " and ";
 
 /// For one thread: what it has worked out once it remembers.
@@ -172,37 +181,38 @@ class Topology {
   [[nodiscard]] Route copy_route(Location from, Location to) const;
   /// The memory with the bounce buffer of copies between two such GPUs.
   [[nodiscard]] std::size_t bounce_memory(std::size_t from, std::size_t to) const;
-  /// What the narrowest link of a route lets through in its direction. Nothing for a route without links.
+  /// The rate of the narrowest link of a route, in the direction in which it is crossed. Empty for a route without
+  /// links.
   [[nodiscard]] std::optional<Rate> narrowest(const Route& route, Reach reach) const;
-  /// What one transfer gets at most on a route where devices read or write so, whatever others there are.
+  /// The limit of one transfer on a route, beside what it shares with others: the least of Link::each_read, or
+  /// each_write, on it. Empty: no link has one.
   [[nodiscard]] std::optional<Rate> each_rate(const Route& route, Reach reach) const;
   /// What all peer reads get together, or all peer writes, whose bytes come over a link so: the least of what the link
   /// and what it leads to let them have.
   [[nodiscard]] std::optional<Rate> peer_rate(const Hop& hop, bool reads) const;
   /// What GPUs copy to and from host memory over a link, together, where one of its ends says so.
   [[nodiscard]] std::optional<Rate> host_duplex(std::size_t link) const;
-  /// What the links of a way, and what lies between its ends, add up to: one crossing.
+  /// The latencies of a way's links, and of the hubs and memories between its ends, added up: one crossing.
   [[nodiscard]] Seconds latency(const Route& route) const;
   /// The way between a location and an adapter of its node; from and to a GPU as peer traffic, where there is such a
   /// way.
   [[nodiscard]] Route to_nic_route(Location from, std::string_view nic) const;
   [[nodiscard]] Route from_nic_route(std::string_view nic, Location to) const;
-  /// What the ways of a message through adapters add to its latency: the sender's adapter reads the bytes, so that
-  /// their way is crossed twice, and the receiver's writes them.
-  /// Latency of a message's way; where there are several, of the longest.
+  /// What the way of a message through adapters adds to its latency: the sender's adapter reads the bytes, so that
+  /// their way is crossed twice, and the receiver's writes them. Where there are several ways, the longest counts.
   [[nodiscard]] Seconds message_way(Location from, const Adapters& adapters, Location to) const;
-  /// What the switches between two nodes add to that.
+  /// What the fabric's switches between two nodes add to message_way().
   [[nodiscard]] Seconds fabric_latency(int from_node, int to_node, const Adapters& adapters) const;
   /// The way of a message through the fabric: none within a node.
   [[nodiscard]] FabricWay fabric_way(int from_node, int to_node, const Adapters& adapters) const;
   /// The same through `now`, the platform's fabric as far as it has not failed since.
   [[nodiscard]] FabricWay fabric_way(const Fabric& now, int from_node, int to_node, const Adapters& adapters) const;
-  /// Others, where that one is full and packets find their ways by themselves.
+  /// Other ways than that of fabric_way(), where it is full and packets find their ways by themselves (a dragonfly).
   [[nodiscard]] std::vector<FabricWay> fabric_detours(const Fabric& now, int from_node, int to_node,
                                                       const Adapters& adapters) const;
   /// Places for adapters that a node has at the fabric's switches, whether they are alive or not.
   [[nodiscard]] int fabric_nics() const { return fabric_nics_; }
-  /// The same within a node, through host memory: from one CPU to the other.
+  /// What the way of a message within a node adds to its latency, through host memory: from one CPU to the other.
   [[nodiscard]] Seconds message_way(Location from, Location to) const;
 
   /// The path between the GPUs of two places. A UsageError for a place that the platform does not have, and for nodes

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "protocols/core/edit_distance.hpp"
+#include "protocols/core/text.hpp"
 
 namespace twinlink::model {
 namespace {

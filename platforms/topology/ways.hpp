@@ -1,4 +1,5 @@
-// The best ways through the graph of one node, which is made of its links.
+// The best ways through the graph of one node, which is made of its links. Topology asks for them by the names of two
+// vertices: "gpu0", "numa0". `twinlink-sim check` shows those between which only the order of the file decides.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +32,7 @@ enum class Traffic {
 
 struct Way {
   Route route{};
-  Rate width{};                  ///< what its narrowest link lets through
+  Rate width{};                  ///< of its narrowest link
   std::optional<Route> other{};  ///< as good a one: nothing but the order of the links decides against it
 };
 
@@ -71,7 +72,7 @@ class Ways {
   struct Exit {
     Hop hop{};
     std::size_t to = 0;
-    Rate width{};  ///< what it lets through in that direction
+    Rate width{};  ///< of the link, in that direction
   };
   struct Vertex {
     std::string_view name{};  ///< the node's own text
@@ -113,7 +114,7 @@ class Ways {
   mutable std::map<std::pair<std::size_t, Traffic>, Targets> found_{};
 };
 
-/// What a link lets through in one direction.
+/// The rate of a link in one direction.
 Rate link_width(const Link& link, bool forward);
 
 }  // namespace twinlink::model

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <utility>
 
-#include "protocols/core/edit_distance.hpp"
+#include "protocols/core/text.hpp"
 
 namespace twinlink::model {
 namespace {

@@ -20,7 +20,7 @@ struct Rows {
   Bytes from_pitch{};
   std::size_t rows = 0;
 };
-/// The blocks as a 2-D copy; nothing where they are not equally long and equally far apart, in ascending order.
+/// The blocks as a 2-D copy. Empty unless they are equally long and equally far apart, in ascending order.
 std::optional<Rows> as_rows(std::span<const Block> blocks);
 
 /// A UsageError for blocks that lie outside of their views, that overlap at the destination or, for the copy engine,

@@ -5,6 +5,11 @@
 // * An Outcome says what became of a transfer. Timeouts and failed peers are part of what a protocol may meet.
 //
 // A violated assumption of our own is neither: that is an assert().
+//
+//   who asked for nonsense, or gave a broken file     UsageError, InputError         exit code 2
+//   a call of the system, MPI or CUDA has failed      EnvironmentError               1
+//   this machine has no GPU, no peer, no adapter      UnavailableError               77
+//   a peer is silent, a length differs                Outcome: the caller goes on or gives up
 #pragma once
 
 #include <source_location>
@@ -71,7 +76,9 @@ enum class Status {
 /// "delivered", "timed out", ...
 std::string_view to_string(Status status);
 
-/// The result of a transfer: a status and, unless it was delivered, the reason in words.
+/// The result of a transfer: a status and, unless it was delivered, the reason in words. It must be looked at:
+///
+///   if (Outcome outcome = channel.send(message); !outcome.ok()) return outcome;
 struct [[nodiscard]] Outcome {
   Status status = Status::delivered;
   std::string reason{};

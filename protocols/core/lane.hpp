@@ -6,6 +6,13 @@
 //   piece 0:  copy out | send
 //   piece 1:           | copy out | send         with depth 2, piece 2 starts when piece 0 has left its slot
 //   piece 2:                      | copy out | send
+//
+// A protocol's sender, for example:
+//
+//   Lane out{.pieces = cut(messages, chunk), .depth = 2, .steps = {
+//       {"copy out", [&](const Piece& p) { return rank.copy(buffers.at(p), p.bytes, stream, Engine::dma); }},
+//       {"send", [&](const Piece& p) { return rank.send(peer, tag, buffers.at(p)); }}}};
+//   return move(rank, {&out, 1}, deadline);
 #pragma once
 
 #include <cstddef>
@@ -29,15 +36,17 @@ struct Piece {
 };
 
 /// What starting a step gives: an operation to wait for, or an outcome at once. `delivered` means that there is nothing
-/// to wait for; anything else ends the transfer.
+/// to wait for, as with a step that only some pieces need; anything else ends the transfer.
 using Started = std::variant<Op, Outcome>;
 
-/// One step: the words that the protocol's scenario uses for it, and what starts it.
+/// One step: the words that the protocol's scenario uses for it, and what starts it. Traces, errors and `explain` show
+/// the words. `start` is called once for each piece; it must not wait for the peer.
 struct Step {
   std::string_view words;
   std::function<Started(const Piece&)> start;
 };
 
+/// Of one lane. move() keeps its books in arrays of this size.
 inline constexpr std::size_t kMostSteps = 8;
 
 /// Pieces take the steps in order, and every step is started for the pieces in order. At most `depth` pieces are under
@@ -64,8 +73,9 @@ void whole_lengths(std::span<const View> messages, Bytes chunk, std::vector<Byte
 /// as many pieces as expected, the last one shows a wrong size.
 Tag data_tag(Bytes whole, Bytes chunk);
 
-/// Drives all lanes to their end, or until the deadline or the first failure. After a failure all operations in flight
-/// are abandoned, and the reason names the step.
+/// Drives all lanes to their end, or until the deadline or the first failure: the loop that every protocol waits in.
+/// `deadline` is a point in time, by rank.now(). After a failure all operations in flight are abandoned, and the reason
+/// names the step: "step 'send' of piece 3 (64K): the deadline passed".
 Outcome move(Rank& rank, std::span<const Lane> lanes, Seconds deadline);
 
 }  // namespace twinlink

@@ -16,8 +16,9 @@ class MeasuredRank : public Rank {
  public:
   using Rank::Rank;
 
-  /// How long this rank's CPU has been busy so far with what it started, took in and copied. Waiting apart, unless the
-  /// rank polls while it waits, as real ones do. Nothing where the backend cannot tell.
+  /// How long this rank's CPU has been busy so far with what it started, took in and copied. Waiting does not count in
+  /// a simulation; it does on a real machine, where a rank that waits asks again and again. Empty: the backend does not
+  /// measure it.
   [[nodiscard]] virtual std::optional<Seconds> cpu_time() const { return std::nullopt; }
   /// For how long `peer` has shown no sign of life to this rank, which keeps asking while it waits for it. Zero where
   /// the backend cannot tell, and in a simulation, where nobody stops.
@@ -42,8 +43,8 @@ class MeasuredRank : public Rank {
   /// at once, beside all others, and without a launch.
   virtual Op compute(Seconds duration, Stream stream) = 0;
 
-  /// Ends once all ranks of the job have called it, on all of them at the same moment. Nothing where the backend has no
-  /// such thing: then messages say that all are there, and arrive when they arrive.
+  /// A meeting of all ranks: ends once all of them have called it, on all at the same moment. Real ranks have no common
+  /// moment and return nothing; the caller then tells the others by control messages (bench::meet_all()).
   [[nodiscard]] virtual std::optional<Op> meet() { return std::nullopt; }
 
   // ---- proof of delivery, outside of any timing --------------------------------------------------------------------

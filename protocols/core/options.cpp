@@ -5,7 +5,7 @@
 #include <charconv>
 #include <vector>
 
-#include "protocols/core/edit_distance.hpp"
+#include "protocols/core/text.hpp"
 
 namespace twinlink {
 namespace {

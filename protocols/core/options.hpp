@@ -1,4 +1,9 @@
-// A protocol's own options: checked when they are set, read when a connection is opened.
+// A protocol's own options: checked when they are set, read when a connection is opened. Command lines and studies set
+// them; a protocol's connect() reads them:
+//
+//   const OptionReader read(*this, settings);
+//   const Memory memory = read.choice("memory", kMemories);   // a table of names and values, choices.hpp
+//   const std::uint64_t credits = read.count("credits");
 #pragma once
 
 #include <algorithm>
@@ -33,10 +38,13 @@ class OptionReader {
   /// Both must outlive this object. A UsageError for options that set_option() would refuse.
   OptionReader(const Protocol& protocol, const Settings& settings);
 
+  /// As the user wrote it, or the default.
   [[nodiscard]] std::string_view text(std::string_view name) const;
+  /// Of an option whose values are "SIZE": "4K" is 4096 bytes.
   [[nodiscard]] Bytes size(std::string_view name) const;
+  /// Of an option whose values are "COUNT".
   [[nodiscard]] std::uint64_t count(std::string_view name) const;
-  /// What the option's choice stands for in `table`, whose names are the option's values.
+  /// The value beside the option's name in `table`, whose names are what the option may be.
   template <class Value, std::size_t kCount>
   [[nodiscard]] Value choice(std::string_view name, const Choices<Value, kCount>& table) const {
     const auto found = std::ranges::find(table, text(name), &OptionChoice<Value>::name);

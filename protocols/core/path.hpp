@@ -1,4 +1,5 @@
-// What lies between two ranks, as far as a protocol may know it.
+// What lies between two ranks, as far as a protocol may know it. Topology::path() makes it of a platform, and real
+// ranks find it out when their job begins; Protocol::supports() decides by it, and by nothing else.
 #pragma once
 
 #include <string>
@@ -8,7 +9,9 @@
 
 namespace twinlink {
 
-/// Yes, or no with the reason in words that a user understands.
+/// Yes, or no with the reason in words that a user understands:
+///
+///   if (!path.peer_access) throw UnavailableError(path.peer_access.reason);
 struct Answer {
   bool yes = false;
   std::string reason{};  ///< why not; empty if yes
@@ -27,8 +30,9 @@ struct Place {
   friend bool operator==(const Place& a, const Place& b) { return a.node == b.node && a.gpu == b.gpu; }
 };
 
+/// "0/2".
 std::string to_string(const Place& place);
-/// Reads NODE/GPU. A UsageError that says so.
+/// Reads NODE/GPU, two whole numbers. A UsageError for anything else; whether there is such a GPU the platform knows.
 Place parse_place(std::string_view text);
 
 /// The path between two ranks. Pure: it does not change during a run. Symmetric: both ends see the same answers, so

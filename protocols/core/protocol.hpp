@@ -1,4 +1,15 @@
 // Protocol: one way to move a message between two ranks, written once for every backend.
+//
+// Who measures uses it so, on both ranks at once:
+//
+//   const Protocol& protocol = find_protocol("gpudirect-v1");               // registry.hpp
+//   Settings settings = protocol.defaults();
+//   set_option(protocol, settings, "credits", "2");                         // options.hpp
+//   const auto channel = protocol.connect(rank, peer, settings);            // waits for the peer, which does the same
+//   const Outcome outcome = channel->send(View(buffer));                    // there: channel->receive(View(buffer))
+//   if (!outcome.ok()) report(outcome.reason);
+//
+// Settings, options and presets are what users may set; Channel and Communicator are what is open; Protocol joins them.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +54,7 @@ struct Settings {
   [[nodiscard]] int depth_or_one() const { return depth.value_or(1); }
 };
 
-/// Something that a user may set about one protocol. All texts live as long as the program.
+/// Something that a user may set about one protocol, by `--option NAME=VALUE`. All texts live as long as the program.
 struct Option {
   std::string_view name;           ///< "engine"
   std::string_view values;         ///< "SIZE" (4K), "COUNT" (0, 1, ...), or Choices::names(): "copy-engine|kernel-push"
@@ -61,20 +72,20 @@ struct Alias {
   Bytes header{};
 };
 
-/// Settings that belong together: those of a library that people run.
+/// Settings that belong together: those of a library that people run. Chosen by `--preset NAME`.
 struct Preset {
   std::string_view name;         ///< "mvapich2"
   std::string_view description;  ///< one line, with the source of the numbers
   Settings settings{};
 };
 
-/// Something that a channel has counted.
+/// Something that a channel has counted. Printed behind the rows, and kept in the result file.
 struct Counter {
   std::string name{};  ///< "cache hits"
   std::uint64_t value = 0;
 };
 
-/// May a protocol run on a path?
+/// May a protocol run on a path? The answer of Protocol::supports(). A fallback runs, and its reason becomes a note.
 struct Support {
   enum class Kind {
     yes,
@@ -101,6 +112,7 @@ class Channel {
   /// be taken for a later message. So every later one fails in the same way and moves nothing; open another channel.
   Outcome exchange(std::span<const View> outgoing, std::span<const View> incoming);
 
+  /// An exchange in one direction; the peer calls the other one of the two.
   Outcome send(View message) { return exchange({&message, 1}, {}); }
   Outcome receive(View message) { return exchange({}, {&message, 1}); }
 
@@ -125,7 +137,8 @@ class Channel {
   std::exception_ptr thrown_{};
 };
 
-/// What all ranks do together in one call. The last two bring tokens to the experts of all ranks, and back.
+/// What all ranks do together in one call. The last two bring tokens of a language model to the experts of all ranks,
+/// and their results back.
 enum class Collective { all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, dispatch, combine };
 
 /// Blocks of unequal lengths, of a dispatch or a combine: one for each expert and rank. Lists go by how many places
@@ -156,7 +169,7 @@ class Communicator {
   Outcome run(Collective what, View data, int times, const Portions& portions);
   /// What the bytes really take: "ring, ll128, 4 channels; peer memory".
   [[nodiscard]] virtual std::string path_taken(Collective what, View data) const = 0;
-  /// What the rule that has chosen this way expects it to take; nothing where it has none.
+  /// The time that the rule expects which has chosen the way: NCCL's rule predicts one. Empty: no rule has chosen.
   [[nodiscard]] virtual std::optional<Seconds> predicted(Collective what, View data) const {
     return static_cast<void>(what), static_cast<void>(data), std::nullopt;
   }
@@ -216,7 +229,7 @@ class Protocol {
 
 /// What every connect() checks first: a UsageError for settings that make no sense, which says what is allowed.
 void check_settings(const Protocol& protocol, const Settings& settings);
-/// What both ends of a transfer report when they have messages of different lengths.
+/// What both ends of a transfer report when they have messages of different lengths, in bytes.
 Outcome wrong_size(std::uint64_t mine, std::uint64_t theirs);
 /// An UnavailableError with the reason where `protocol` does not support `path`.
 void require_support(const Protocol& protocol, const Path& path);

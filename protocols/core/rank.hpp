@@ -4,6 +4,14 @@
 // blocking code over these asynchronous verbs, so they read from top to bottom and still overlap what can overlap.
 //
 // A rule stated here exists because a test in tests/contract/ checks it on every backend.
+//
+// Two copies that overlap, of which the first to end is used first:
+//
+//   const std::array ops{rank.copy(to, from, Stream{0}, Engine::dma), rank.receive(peer, tags::kData, room)};
+//   const auto first = rank.wait_any(ops, rank.now() + 1.0_s);   // nothing: the deadline has passed
+//   if (first && first->status == Status::delivered) use(first->index);
+//
+// wait() of below does that for one operation. Backends: SimRank (model/), RealRank (real/), ExploreRank (tests/).
 #pragma once
 
 #include <array>
@@ -32,7 +40,7 @@ struct RankId {
   auto operator<=>(const RankId&) const = default;
 };
 
-/// Tells messages of one pair of ranks apart. Messages with the same tag stay in order.
+/// Tells messages of one pair of ranks apart. Messages with the same tag stay in order. tags.hpp says who uses which.
 struct Tag {
   int value = 0;
   auto operator<=>(const Tag&) const = default;
@@ -47,7 +55,8 @@ inline constexpr int kStreams = 16;
 /// No queue: compute() takes a core of the host that nobody else has.
 inline constexpr Stream kOnHost{-1};
 
-/// Which of its node's adapters a message takes: so many places behind the one that the machine takes, round.
+/// Which of its node's adapters a message takes. Adapters of a node are counted in a circle, from the one that the
+/// machine would take by itself: 0 is that one, 1 the next.
 struct AdapterTurn {
   int at_sender = 0;
   int at_receiver = 0;
@@ -62,6 +71,7 @@ enum class Engine {
   cpu        ///< the calling CPU's own loads and stores, where it has the device memory mapped (GDRCopy, Grace)
 };
 
+/// What kind of memory a buffer lies in. Which verbs take which kind stands with each verb.
 enum class Memory {
   device,        ///< the rank's own GPU
   pinned,        ///< page-locked host memory: the copy engine and the network adapter reach it directly
@@ -72,10 +82,12 @@ enum class Memory {
 /// "device", "pinned", "pageable", "shared pinned".
 std::string_view to_string(Memory memory);
 
-/// Whether host memory lies on the NUMA domain next to the rank's GPU or on the one farthest from it.
+/// Whether host memory lies on the NUMA domain (the socket's own memory) next to the rank's GPU or on the one farthest
+/// from it. On a machine with one domain they are the same.
 enum class Locality { near, far };
 
-/// Memory that a rank owns or has opened. A handle: copying it copies no bytes and owns nothing.
+/// Memory that a rank owns or has opened. A handle: copying it copies no bytes and owns nothing. From allocate(),
+/// allocate_beside() or open_memory(); of use to that rank alone.
 struct Buffer {
   std::uint32_t id = 0;  ///< unique within the rank; 0 is no buffer
   Memory memory = Memory::pageable;
@@ -123,13 +135,17 @@ struct Op {
   auto operator<=>(const Op&) const = default;
 };
 
-/// Which of the waited-for operations ended, and how.
+/// What wait_any() answers: which of the waited-for operations ended, and how.
 struct Completion {
   std::size_t index = 0;  ///< into the span that was given to wait_any()
   Status status = Status::delivered;
 };
 
-/// A control message: up to kCapacity bytes of one trivially copyable value. Travels apart from the data.
+/// A control message: up to kCapacity bytes of one trivially copyable value. Travels apart from the data. Both ends
+/// name the same type:
+///
+///   rank.send_control(peer, tags::kReady, ControlMessage(Ready{.length = 4096}));   // there
+///   const auto ready = message.as<Ready>();                                         // here, once recv_control() ended
 class ControlMessage {
  public:
   static constexpr std::size_t kCapacity = 136;
@@ -158,7 +174,8 @@ class ControlMessage {
   std::size_t size_ = 0;
 };
 
-/// What a peer needs in order to open memory of this rank: it fits into one ControlMessage.
+/// What a peer needs in order to open memory of this rank: it fits into one ControlMessage. From export_memory(), for
+/// open_memory() of the peer.
 struct IpcHandle {
   std::array<std::byte, 64> token{};   ///< the backend's own; cudaIpcMemHandle_t on real GPUs
   std::array<std::byte, 16> device{};  ///< UUID of the owner's device; zeros for host memory
@@ -200,7 +217,7 @@ class Rank {
   [[nodiscard]] int ranks() const { return static_cast<int>(position_.places.size()); }
   [[nodiscard]] const Place& place(RankId rank) const;
   [[nodiscard]] int numa_domains() const { return position_.numa_domains; }
-  /// The path to `peer`, which must not be this rank.
+  /// The path to `peer`, which must not be this rank: a UsageError. What is returned lives as long as the rank.
   [[nodiscard]] virtual const Path& path_to(RankId peer) const = 0;
   /// Asks the driver now whether this rank's GPU may access that of `peer`, and pays for the call. The answer is that
   /// of path_to(), whose GPUs were asked for before any message.

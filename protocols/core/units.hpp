@@ -2,6 +2,12 @@
 //
 // Decimal prefixes are powers of 1000, binary prefixes powers of 1024, as in the SI and in IEC 80000-13. The one
 // exception is a size on a command line, where K, M and G are binary, as in the OSU benchmarks.
+//
+//   const Seconds flow = 64_KiB / 6517.0_MBps;     // 10.056 us
+//   const Rate rate = 64_KiB / flow;
+//   parse_rate("6010 MB/s"); format_size(64_KiB);  // "64K"
+//
+// Nothing converts by itself: a bare number becomes a quantity only where its unit is named.
 #pragma once
 
 #include <compare>
@@ -95,7 +101,8 @@ constexpr Rate operator""_MBps(long double v) { return Rate{static_cast<double>(
 constexpr Rate operator""_GBps(long double v) { return Rate{static_cast<double>(v) * 1e9}; }
 }  // namespace literals
 
-/// A text that is not a quantity. The message quotes the text and says what is allowed.
+/// A text that is not a quantity. The message quotes the text and says what is allowed. As every UsageError it ends a
+/// program with exit code 2.
 class UnitError : public UsageError {
  public:
   using UsageError::UsageError;

@@ -1,5 +1,6 @@
 // Primitives: what a block does with one slot. Written once for GPUs, emulation, simulation and exploration, which each
-// bring a Block.
+// bring a Block. Called by the loops of rings.hpp, trees.hpp, nvls.hpp, puts.hpp and experts.hpp: one primitive for
+// each slot that they pass on.
 //
 //   with every slot
 //   1. await credit: the slot that is to be filled is free
@@ -49,6 +50,7 @@ struct Move {
   std::uint64_t into_step = 0;
 };
 
+/// Steps 1 to 7 for one slot, as far as `move` has a slot to read or to fill. False: the launch was given up.
 template <class Block>
 TWINLINK_GPU_ONLY bool pass(Block& block, LineFormat format, const Move& move) {
   const bool simple = format == LineFormat::simple;
@@ -64,7 +66,15 @@ TWINLINK_GPU_ONLY bool pass(Block& block, LineFormat format, const Move& move) {
   return true;
 }
 
-/// A block's way in and its way out.
+/// A block's way in and its way out: the links that it reads from and writes to, and how many slots have gone so far.
+/// Its verbs have NCCL's names. `what`, `to` and `with` are places in the rank's own buffers:
+///
+///   send                   input -> peer's slot
+///   recv                   slot -> output
+///   recv_copy_send         slot -> output, and -> peer's slot
+///   recv_reduce_send       slot + input -> peer's slot
+///   recv_reduce_copy       slot + input -> output
+///   recv_reduce_copy_send  slot + input -> output, and -> peer's slot
 template <class Block>
 class Pipe {
  public:
@@ -111,7 +121,7 @@ class Pipe {
   std::uint64_t sent_;
 };
 
-/// Within the rank.
+/// Within the rank: from its input to its output, past all slots.
 template <class Block>
 TWINLINK_GPU_ONLY bool copy_own(Block& block, std::uint64_t from, std::uint64_t to, std::uint64_t bytes) {
   Move move;

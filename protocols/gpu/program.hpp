@@ -1,7 +1,12 @@
 // Program: what all thread blocks of a launch do together, as numbers. nvcc reads it, too: C++17, and no other header
 // of the project.
 //
-// A channel is a share of the bytes, which one block of each rank moves. A block cuts its share into slots.
+// A channel is a share of the bytes, which one block of each rank moves. A block cuts its share into slots. So 1 MiB in
+// two channels with slots of 128 KiB is 512 KiB for each of two blocks, four slots each.
+//
+// Who fills it in: the channels of nccl/ and puts/. Who runs it: kernels of CUDA (real/device/cuda/), fibers on
+// emulated devices (real/device/host_program.hpp), in the simulation (model/engine/rank/sim_program.hpp) and in the
+// explorer.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +15,8 @@
 
 namespace twinlink::gpu {
 
-/// How a slot's bytes and their arrival are told.
+/// How a slot's bytes and their arrival are told: NCCL's protocols Simple, LL and LL128. Lines cost a part of the rate
+/// and save the fence, so they win for small messages.
 enum class LineFormat : std::uint8_t {
   simple,  ///< bytes as they are; a counter behind them, and a fence between the two
   ll,      ///< lines of 16 B, twice 4 B of data and 4 B of flag: no fence, for 8 B are seen whole
@@ -32,7 +38,7 @@ enum class Operation : std::uint8_t {
   combine      ///< and back
 };
 
-/// How an all-reduce goes.
+/// How an all-reduce goes; of other operations `ring` alone.
 enum class Algorithm : std::uint8_t {
   ring,
   tree,  ///< sums go up, and come down again: fewer steps between nodes
@@ -44,6 +50,7 @@ constexpr std::uint64_t kElementBytes = 8;
 /// What a thread loads and stores at once. Shares of channels are cut at multiples of it, and so begin where it may.
 constexpr std::uint64_t kGrainBytes = 2 * kElementBytes;
 
+/// All numbers of one launch. The same on all ranks but for `rank` and, of messages, the lengths of the two ways.
 struct Program {
   Operation operation = Operation::clear;
   LineFormat format = LineFormat::simple;
@@ -60,6 +67,7 @@ struct Program {
   std::int32_t experts = 0;    ///< of a rank, as many as any has
 };
 
+/// In place of a link's number: there is none.
 constexpr std::int32_t kNoLink = -1;
 /// Of a tree: the next one of its node, and two nodes.
 constexpr std::int32_t kMostBelow = 3;
@@ -77,6 +85,7 @@ struct Stand {
   std::int32_t below[kMostBelow] = {kNoLink, kNoLink, kNoLink};  // NOLINT(modernize-avoid-c-arrays): kernels read it
 };
 
+/// A stretch of bytes: [begin, begin + length).
 struct Share {
   std::uint64_t begin = 0;
   std::uint64_t length = 0;
@@ -88,6 +97,7 @@ TWINLINK_GPU constexpr std::uint64_t quotient(std::uint64_t a, std::uint64_t b) 
   constexpr unsigned kHalf = 32;
   return (a | b) >> kHalf == 0 ? static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b) : a / b;
 }
+/// How many times `each` it takes for `all`: the quotient, rounded up.
 TWINLINK_GPU constexpr std::uint64_t turns(std::uint64_t all, std::uint64_t each) {
   return quotient(all + each - 1, each);
 }
@@ -109,10 +119,12 @@ TWINLINK_GPU constexpr Share piece(Share of, std::uint64_t at, std::uint64_t len
   return {of.begin + at, at < of.length ? least(length, of.length - at) : 0};
 }
 
+/// A count that is not negative, for sums of bytes.
 TWINLINK_GPU constexpr std::uint64_t number(std::int32_t count) { return static_cast<std::uint64_t>(count); }
 
 // ---- what a block does of it ----------------------------------------------------------------------------------------
 
+/// The part of `bytes` that one channel moves.
 TWINLINK_GPU constexpr Share channel_of(const Program& p, std::uint64_t bytes, std::int32_t channel) {
   return share(bytes, number(p.channels), number(channel), kGrainBytes);
 }

@@ -1,4 +1,8 @@
 // Work: a program with the memory that it is to run on. What Rank::launch() takes.
+//
+//   const gpu::Work work{.program = program, .input = data, .output = data, .links = links};
+//   require_work(work);                                // a backend does that
+//   const Op op = rank.launch(work, Stream{0});        // peers launch theirs
 #pragma once
 
 #include <cstdint>
@@ -26,6 +30,7 @@ struct Link {
   std::span<const std::uint64_t> received_each{};
 };
 
+/// Spans must live until launch() returns; the memory, until the operation has ended.
 struct Work {
   Program program{};
   View input{};   ///< device memory of this rank, as the output is
@@ -41,8 +46,9 @@ struct Work {
   int times = 1;                             ///< so many runs follow each other in one graph
 };
 
-/// The usual place of a rank.
+/// The place of a rank where Work::stands is empty: in the one ring of all ranks in their order.
 Stand usual_stand(const Program& program);
+/// The place in one channel: that of Work::stands, or the usual one.
 Stand stand_of(const Work& work, std::int32_t channel);
 /// Of the channel's ring; empty: by their numbers.
 std::span<const std::int32_t> order_of(const Work& work, std::int32_t channel);

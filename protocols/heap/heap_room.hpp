@@ -12,8 +12,7 @@ class HeapRoom {
  public:
   explicit HeapRoom(Bytes size) : size_(size) {}
 
-  /// The first place with room for `size` bytes at a multiple of `alignment`, a power of two; nothing where there is
-  /// none.
+  /// The first place with room for `size` bytes at a multiple of `alignment`, a power of two. Empty: there is none.
   std::optional<Bytes> take(Bytes size, Bytes alignment);
   /// Gives back what begins there. False where nothing does.
   bool give_back(Bytes offset);

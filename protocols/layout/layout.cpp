@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "protocols/core/split.hpp"
+#include "protocols/core/text.hpp"
 
 namespace twinlink {
 namespace {

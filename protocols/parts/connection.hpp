@@ -13,6 +13,8 @@
 //   7. raise epoch: a put of nothing to memory of the peer, whose place it has sent
 //   8. await epoch
 //
+// So connect gpudirect-v2, symmetric-put, cuda-ipc, nccl, gpudirect-v1 with shared buffers, and the symmetric heap.
+//
 // A request may be of an end that has given up and is gone, so each is answered, and only an end that has received mine
 // can reply to my number. Control messages of one tag stay in order, and so do signals: what comes before the epoch is
 // of an earlier connection, and is thrown away. What comes behind it is not, and so needs no number of its own.

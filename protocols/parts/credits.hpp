@@ -3,6 +3,9 @@
 // The sender begins with one credit for each of the receiver's buffers. The receiver grants credits in batches, when as
 // many buffers are free again, and only such that the sender will need: so no grant is left over when a transfer ends.
 // Both ends know the batch and the number of pieces, so a grant carries nothing.
+//
+// With 6 pieces, 4 buffers and batches of 2 the sender waits for a grant before piece 4; the receiver grants once piece
+// 1 is done with. A grant more, after piece 3, would serve pieces that there are not.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,9 @@
-// HandleCache: the memory of one peer that this rank has open, so that a buffer is opened at its first use only.
+// HandleCache: the memory of one peer that this rank has open, so that a buffer is opened at its first use only. To
+// open takes 90 us on a Fermi and 0.9 ms on an H200. cuda-ipc has a cache for each connection.
+//
+//   const Buffer theirs = cache.acquire(handle);   // at a message's begin
+//   ... copy from it ...
+//   cache.release(theirs);                         // at its end; the memory stays open
 #pragma once
 
 #include <cstddef>
@@ -22,7 +27,7 @@ enum class Eviction {
 inline constexpr Choices kEvictions{OptionChoice<Eviction>{"lru", Eviction::lru},
                                     OptionChoice<Eviction>{"openmpi", Eviction::openmpi}};
 
-/// How often a lookup ended in which way; together they are all lookups, but for `evicted`.
+/// How often a lookup ended in which way. `hits`, `misses` and `invalid` together are all lookups.
 struct CacheCounts {
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;

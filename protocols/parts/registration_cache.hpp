@@ -12,8 +12,9 @@
 
 namespace twinlink {
 
-/// Registers buffers for as long as messages hold them, and keeps the most recently used ones registered beyond that.
-/// Buffers are registered whole. What the user releases meanwhile is forgotten when its turn comes.
+/// Of gpudirect-v3. Registers buffers for as long as messages hold them, and keeps the most recently used ones
+/// registered beyond that. Buffers are registered whole. What the user releases meanwhile is forgotten when its turn
+/// comes.
 class RegistrationCache {
  public:
   /// `rank` outlives it. At most `capacity` buffers stay registered while no message holds them; with 0 every message
@@ -23,8 +24,9 @@ class RegistrationCache {
   RegistrationCache(const RegistrationCache&) = delete;
   RegistrationCache& operator=(const RegistrationCache&) = delete;
 
-  /// A message uses `buffer` from now on, or not any more. Operations that use it must have ended before the latter.
+  /// A message uses `buffer` from now on. Registers it unless it is known; the rank pays for that.
   void hold(Buffer buffer);
+  /// The message uses it no more: its operations have ended. The buffer stays registered while there is room.
   void let_go(Buffer buffer);
   /// No message uses anything any more.
   void let_all_go();

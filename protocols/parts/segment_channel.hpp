@@ -1,4 +1,5 @@
-// GPUDirect v1 within a node: a segment of host memory that both processes have page-locked.
+// GPUDirect v1 within a node: a segment of host memory that both processes have page-locked. The sender's GPU writes
+// into a slot of it, and the receiver's GPU reads from there; control messages say when. `-o buffers=shared`.
 #pragma once
 
 #include <array>

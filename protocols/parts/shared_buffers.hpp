@@ -9,7 +9,11 @@
 
 namespace twinlink {
 
-/// Memory of this rank that the peer knows, and memory of the peer that is open here. Closes that when it ends.
+/// Memory of this rank that the peer knows, and memory of the peer that is open here. Closes that when it ends. For
+/// gpudirect-v2: a rank tells the name in a control message, and its peer opens it:
+///
+///   const SharedBuffers::Name name = shared.name_of(message.buffer);   // here
+///   const Buffer theirs = shared.open(name);                           // there
 class SharedBuffers {
  public:
   /// `rank` must outlive this.

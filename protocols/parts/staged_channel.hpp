@@ -1,5 +1,8 @@
 // The data path that host staging and GPUDirect v1 share. What differs is the kind of host memory in the middle, and
-// how the pipeline is kept in step.
+// how the pipeline is kept in step: a protocol fills in a StagedStyle, and this has the steps for all of them.
+//
+//   sender     copy out | (host copy) | (receive credit) | send
+//   receiver   receive  | (host copy) | copy in          | (grant credit)
 #pragma once
 
 #include <array>
@@ -14,7 +17,8 @@
 
 namespace twinlink {
 
-/// One stream per direction, so that copies out and copies in use both copy engines at once.
+/// One stream per direction, so that copies out and copies in use both copy engines at once. Copies of one stream would
+/// wait for each other.
 inline constexpr Stream kOutStream{0};
 inline constexpr Stream kInStream{1};
 /// Copies by the CPU wait for none of these.
@@ -72,7 +76,8 @@ class StagedChannel : public Channel {
   ControlMessage credit_;  ///< grants carry nothing
 };
 
-/// A copy of a pipeline: one that goes on while the rank does other things, or one that the CPU waits for.
+/// A copy of a pipeline by the copy engine: one that goes on while the rank does other things, or, if `synchronous`,
+/// one that the CPU waits for, at the longest until `deadline`.
 Started pipeline_copy(Rank& rank, View to, View from, Stream stream, bool synchronous, Seconds deadline);
 
 }  // namespace twinlink

@@ -1,4 +1,5 @@
-// Staging buffers: host memory that a pipeline's pieces pass through, one per slot.
+// Staging buffers: host memory that a pipeline's pieces pass through, one per slot. With a depth of 2 the pieces take
+// buffers 0, 1, 0, 1 and so on: Piece::slot says which.
 #pragma once
 
 #include <vector>

@@ -9,7 +9,6 @@
 
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/registry.hpp"
-#include "protocols/shortest_way.hpp"
 #include "protocols/workloads/connections.hpp"
 
 namespace twinlink::real {

@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protocols/bench/measure/expectation.hpp"
-#include "protocols/bench/measure/multi_pair.hpp"
+#include "protocols/bench/measure/pairs.hpp"
 #include "real/cli/commands.hpp"
 
 namespace twinlink::real {

@@ -1,4 +1,5 @@
-// DeviceRuntime: what RealRank needs of a GPU. Two implementations: emulated devices in host memory, and CUDA.
+// DeviceRuntime: what RealRank needs of a GPU. Two implementations: emulated devices in host memory (HostRuntime), and
+// CUDA (device/cuda/). PacedRuntime of pace/ is one around the former. Job makes the one that `--device` names.
 //
 // Addresses are flat: an address of device, pinned or opened memory says by itself where it lies, as with CUDA's
 // unified addressing. No MPI here.
@@ -25,6 +26,7 @@ using Uuid = std::array<std::byte, 16>;
 /// "GPU-01234567-89ab-cdef-0123-456789abcdef", as nvidia-smi prints it.
 std::string to_string(const Uuid& uuid);
 
+/// What is known of a device without selecting it.
 struct DeviceInfo {
   std::string name{};
   Uuid uuid{};               ///< what devices are told apart by: ordinals differ from process to process
@@ -38,7 +40,7 @@ struct DeviceInfo {
 /// What another process of the node needs in order to open device memory.
 using IpcToken = decltype(IpcHandle::token);
 
-/// The end of a copy.
+/// The end of a copy, a kernel or a program: what ended() is asked for.
 struct Event {
   std::uint64_t id = 0;
 };
@@ -90,12 +92,13 @@ class DeviceRuntime {
   [[nodiscard]] virtual std::byte* allocate(Bytes size) = 0;
   /// The same on another device that this process sees, for a process that drives both.
   [[nodiscard]] virtual std::byte* allocate_on(const Uuid& device, Bytes size) = 0;
+  /// `memory` as allocate() or allocate_on() returned it. Nothing may use it any more.
   virtual void free(std::byte* memory) = 0;
   /// Page-locks host memory for the copy engine, until unpin().
   virtual void pin(std::byte* memory, Bytes size) = 0;
   virtual void unpin(std::byte* memory) = 0;
   /// Tells of host memory that copies may name, before pin(), and of its end. It lies near to or far from `device`,
-  /// which is its owner's. For a runtime that must know what an address is; the devices find out by themselves.
+  /// which is its owner's. Only PacedRuntime needs that, to know which links a copy crosses; others do nothing.
   virtual void know_host_memory(std::byte* memory, Memory kind, Locality locality, const Uuid& device);
   virtual void forget_host_memory(std::byte* memory);
   /// Tells that the network adapter is to know device memory, `memory` being its start, and that it need not any more.
@@ -153,17 +156,17 @@ class DeviceRuntime {
   virtual void copy_now(std::byte* to, const std::byte* from, Bytes size) = 0;
   /// Ends what stays on the device until it is needed again: others may wait for all of the device's work.
   virtual void rest() {}
-  /// Lets copies go on that need the CPU. Cheap.
+  /// Lets copies go on that need the CPU: those of emulated devices. Cheap; called in every poll.
   virtual void progress() = 0;
 
   /// `memory` as allocate() returned it. The token stays valid until free().
   virtual IpcToken export_memory(std::byte* memory) = 0;
-  /// Maps memory that another process exported from the device `owner`.
+  /// Maps memory that another process exported from the device `owner`, until close_memory().
   virtual std::byte* open_memory(const IpcToken& token, const Uuid& owner) = 0;
   virtual void close_memory(std::byte* memory) = 0;
 
-  /// May the selected device read and write `peer`'s memory? Nothing if this process cannot see `peer`: then opening
-  /// memory of it tells.
+  /// May the selected device read and write `peer`'s memory? Empty if this process cannot see `peer`: then only an
+  /// attempt to open its memory tells.
   [[nodiscard]] virtual std::optional<Answer> peer_access(const DeviceInfo& peer) const = 0;
 };
 

@@ -1,4 +1,7 @@
-// --gpus: which of its devices a rank takes. Pure.
+// --gpus: which of its devices a rank takes. Pure. Asked when the device is selected, before MPI begins,
+// with the rank's number on its node:
+//
+//   select_device(parse_gpus("GPU-8f6d,GPU-11"), 1, visible)   // the ordinal of the one whose UUID begins with GPU-11
 #pragma once
 
 #include <cstddef>

@@ -10,7 +10,8 @@
 
 namespace twinlink::real {
 
-/// A block runs until it has to wait for a peer, or has moved much.
+/// HostRuntime::progress() lets it go on where a copy of its stream would move. A block runs until it has to wait for a
+/// peer, or has moved much.
 class HostProgram {
  public:
   explicit HostProgram(DeviceProgram program);

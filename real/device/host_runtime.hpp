@@ -17,7 +17,7 @@
 
 namespace twinlink::real {
 
-/// What the emulated machine grants.
+/// What the emulated machine grants: `--host-peers`.
 enum class HostPeers {
   all,  ///< peer access between all devices of a node
   none  ///< between none, as between GPUs below different I/O hubs
@@ -73,11 +73,12 @@ class HostRuntime final : public DeviceRuntime {
   [[nodiscard]] std::optional<Answer> peer_access(const DeviceInfo& peer) const override;
 
  private:
+  /// What stands in a stream's queue: a copy, or a kernel that computes, a program, a transform.
   struct Copy {
     std::byte* to = nullptr;
     const std::byte* from = nullptr;
     std::size_t left = 0;
-    bool staged = false;
+    bool staged = false;  ///< through the host, as the driver does it without peer access
     bool adds = false;
     bool last = true;                                              ///< of its event: a copy of blocks is many of these
     Flag flag{};                                                   ///< no word: nothing to raise
@@ -86,6 +87,7 @@ class HostRuntime final : public DeviceRuntime {
     std::shared_ptr<HostProgram> program{};                        ///< or a program of thread blocks
     std::optional<Transform> transform{};                          ///< or a transform of what is at `to`
   };
+  /// One stream. An event is a number of it: it has ended once so many have.
   struct Queue {
     std::deque<Copy> copies{};
     std::uint64_t started = 0;

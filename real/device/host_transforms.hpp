@@ -8,6 +8,7 @@
 
 namespace twinlink::real {
 
+/// Keeps the plans that it has made: the first transform of a shape takes longer.
 class HostTransforms {
  public:
   HostTransforms();

@@ -10,6 +10,7 @@ namespace twinlink::real {
 
 struct Flag;
 
+/// HostRuntime asks it before each copy by a kernel and each flag. Addresses are this process's own.
 class PinnedMemory {
  public:
   /// An EnvironmentError for no bytes, and for memory of which some is page-locked already.

@@ -19,7 +19,7 @@
 #include "real/job/agreement.hpp"
 #include "real/job/environment.hpp"
 #include "real/nccl/library_protocol.hpp"
-#include "real/rank/nvtx_ranges.hpp"
+#include "real/rank/range_rank.hpp"
 #include "real/rank/real_rank.hpp"
 #include "real/system/launch.hpp"
 #ifdef TWINLINK_HAS_CUDA

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cassert>
+#include <chrono>
 #include <iterator>
 #include <limits>
+#include <thread>
 #include <utility>
 
 #include "platforms/machine/cpu_speed.hpp"
@@ -16,6 +18,26 @@ namespace {
 
 using model::End;
 using model::Location;
+
+/// Longer than the system takes to wake a process.
+constexpr Seconds kBusyAtTheEnd = 1000.0_us;
+
+class MonotonicClock final : public PaceClock {
+ public:
+  Seconds now() override {
+    return Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count()};
+  }
+
+  void wait_until(Seconds time) override {
+    const Seconds sleep = time - kBusyAtTheEnd - now();
+    if (sleep > Seconds{}) std::this_thread::sleep_for(std::chrono::duration<double>(sleep.value()));
+    while (now() < time) {
+    }
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
 
 /// On an idle machine: the smallest of the copy's own rate and all that its bytes cross.
 Rate rate_alone(const model::Topology& topology, const model::CopyCost& copy, const model::Route& route) {
@@ -39,6 +61,8 @@ DeviceInfo described_by(const model::GpuType& type, DeviceInfo device) {
 }
 
 }  // namespace
+
+std::unique_ptr<PaceClock> monotonic_clock() { return std::make_unique<MonotonicClock>(); }
 
 PacedRuntime::PacedRuntime(std::unique_ptr<DeviceRuntime> inner, Role role, PaceClock& clock)
     : inner_(std::move(inner)),

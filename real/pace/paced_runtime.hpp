@@ -26,9 +26,23 @@
 #include "platforms/topology/topology.hpp"
 #include "real/device/device_runtime.hpp"
 #include "real/device/pinned_memory.hpp"
-#include "real/pace/pace_clock.hpp"
 
 namespace twinlink::real {
+
+/// What paced devices keep time by: the host's clock, or a test's own.
+class PaceClock {
+ public:
+  virtual ~PaceClock() = default;
+
+  /// Never goes back.
+  [[nodiscard]] virtual Seconds now() = 0;
+  /// Returns once now() has reached `time`.
+  virtual void wait_until(Seconds time) = 0;
+};
+
+/// The host's monotonic clock. Waiting keeps the CPU busy, as a driver's call does, because a process that sleeps wakes
+/// some 50 us late; only of longer waits the most part is slept.
+std::unique_ptr<PaceClock> monotonic_clock();
 
 class PacedRuntime final : public DeviceRuntime {
  public:

@@ -1,5 +1,8 @@
 // ControlMessages: the control messages between ranks of one node, in memory that they share. What MPI takes for such a
-// message is a good part of what a small copy between two GPUs costs.
+// message is a good part of what a small copy between two GPUs costs. RealRank posts and takes them in wait_any().
+//
+//   if (!messages.post(peer, tag, message)) keep it;    // the box is full: again after the next poll
+//   if (messages.take(peer, tag, into)) ...             // one was there
 #pragma once
 
 #include <cstdint>
@@ -16,7 +19,7 @@
 namespace twinlink::real {
 
 /// A box of kControlMessagesOfOrigin control messages for each origin, in memory of the rank that they go to.
-/// ControlMessages of one origin and tag stay in order. Nothing waits here, and nothing is lost: a full box is reported
+/// Control messages of one origin and tag stay in order. Nothing waits here, and nothing is lost: a full box is reported
 /// to the sender.
 class ControlMessages {
  public:
@@ -38,8 +41,8 @@ class ControlMessages {
 
  private:
   using Key = std::pair<RankId, Tag>;
-  /// Takes control messages out of the box of `peer`: the first with `tag` into `into`, those before it, or all if
-  /// there is no such tag, for take() to find. False: there was none for `into`.
+  /// Takes control messages out of the box of `peer`: the first with `tag` goes into `into`, and those before it (all,
+  /// if none has that tag) are kept for later calls of take(). Returns whether `into` was written.
   bool empty_box(RankId peer, std::optional<Tag> tag, ControlMessage* into);
 
   RankId self_;

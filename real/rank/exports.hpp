@@ -1,4 +1,5 @@
-// Exports: which memory every rank of the node offers, and how many have it open.
+// Exports: which memory every rank of the node offers, and how many have it open. RealMemory publishes what
+// export_memory() is asked for, and enters what open_memory() opens.
 #pragma once
 
 #include <atomic>
@@ -31,6 +32,7 @@ class Exports {
 
   /// Counts this rank in. A UsageError if `owner` offers no such memory.
   Slot enter(RankId owner, const IpcHandle& handle);
+  /// Counts this rank out: `slot` is what enter() returned.
   void leave(RankId owner, Slot slot);
 
  private:

@@ -1,4 +1,5 @@
-// LifeSigns: whether the other ranks of the node still run, seen without their help.
+// LifeSigns: whether the other ranks of the node still run, seen without their help. Whoever waits for a peer asks, and
+// names it after `--timeout` and some seconds (real/README.md).
 #pragma once
 
 #include <chrono>

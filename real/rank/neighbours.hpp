@@ -14,12 +14,14 @@
 
 namespace twinlink::real {
 
+/// One rank, as this rank sees it.
 struct Neighbour {
   std::string host{};
   DeviceInfo device{};
   Path path{};  ///< from this rank; of this rank itself, meaningless
 };
 
+/// All ranks of the job, this one among them. It does not change.
 struct Neighbours {
   std::vector<Neighbour> ranks{};
   std::vector<Place> places{};  ///< of the ranks
@@ -35,8 +37,9 @@ struct Shared {
   LifeSigns& life;
 };
 
-/// Two devices are one if host and UUID agree. A node's GPUs are numbered by PCI bus id, over all that its ranks see.
-/// Opens in `shared` what the node's other ranks have; where that cannot be done, device_mapping says so. Collective.
+/// Asks every rank who it is, and the driver what lies between. Two devices are one if host and UUID agree. A node's
+/// GPUs are numbered by PCI bus id, over all that its ranks see. Opens in `shared` what the node's other ranks have;
+/// where that cannot be done, device_mapping says so. Collective.
 Neighbours meet_neighbours(const Mpi& mpi, DeviceRuntime& runtime, const std::string& host, Shared shared);
 
 }  // namespace twinlink::real

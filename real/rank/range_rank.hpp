@@ -1,7 +1,9 @@
-// RangeRank: shows a profiler what a rank does, by the words of the protocol's steps.
+// RangeRank: shows a profiler what a rank does, by the words of the protocol's steps. For `--nvtx`, around the
+// RealRank.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 
@@ -17,6 +19,11 @@ class RangeSink {
   virtual std::uint64_t begin(const std::string& name) = 0;
   virtual void end(std::uint64_t range) = 0;
 };
+
+/// Ranges of the NVTX domain "twinlink", which NVIDIA's profilers show on the timeline of the process. Without a
+/// profiler they cost a few nanoseconds. An UnavailableError if this program was built without the NVTX headers of the
+/// CUDA Toolkit.
+std::unique_ptr<RangeSink> make_nvtx_ranges();
 
 /// An operation is a range from its start until wait_any() has returned it, or it was abandoned: so it shows what the
 /// protocol waits for, and not only what the device does. A call that takes long (opening, exporting, registering,

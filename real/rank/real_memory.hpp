@@ -1,4 +1,5 @@
-// The memory of one real rank: buffers by id, what they are, who uses them.
+// The memory of one real rank: buffers by id, what they are, who uses them. RealRank's verbs of memory end here, and
+// its operations ask part() for addresses. Errors are those of Rank.
 #pragma once
 
 #include <cstdint>
@@ -45,9 +46,11 @@ class RealMemory {
   RealMemory(const RealMemory&) = delete;
   RealMemory& operator=(const RealMemory&) = delete;
 
+  /// Device memory is of the selected device; host memory of a NUMA domain near to it, or far.
   Buffer allocate(Memory kind, Bytes size, Locality locality);
   /// On another device that this process sees.
   Buffer allocate_on(const Uuid& device, Bytes size);
+  /// At once, or, of memory that an abandoned operation may still use, when this object ends.
   void release(Buffer buffer);
   IpcHandle export_memory(Buffer buffer);
   /// `device` is the owner's; `path` leads there.

@@ -3,6 +3,12 @@
 // An operation is an event of the device runtime, an MPI request, or a control message or signal in memory that the
 // node shares. Open MPI moves messages only inside its own calls, so wait_any() never sleeps: it asks all of them in
 // turn, for all operations of the rank at once.
+//
+//   wait_any()  ->  take_ended()      has one of those that are asked for ended?
+//               ->  poll()            if not: control messages and signals, copies, MPI, in this order
+//
+// Job (real/job/job.hpp) makes it, with all that it needs; verbs are in real_rank.cpp, real_copies.cpp and
+// real_control.cpp.
 #pragma once
 
 #include <array>
@@ -25,11 +31,12 @@
 
 namespace twinlink::real {
 
+/// A call of MPI or the device that fails is an EnvironmentError, which ends the job.
 class RealRank final : public MeasuredRank {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// All but the start of the clock must outlive this object. Without `messages`, all control messages go
+  /// All but `start`, from which now() counts, must outlive this object. Without `messages`, all control messages go
   /// through MPI.
   RealRank(const Mpi& mpi, DeviceRuntime& runtime, const Neighbours& neighbours, const Numa& numa, RealMemory& memory,
            Signals& signals, LifeSigns& life, ControlMessages* messages, Clock::time_point start);
@@ -88,6 +95,7 @@ class RealRank final : public MeasuredRank {
   void read(View from, std::span<std::byte> bytes) override;
 
  private:
+  /// What an operation is, which says who must be asked for its end.
   enum class Kind {
     copy,
     program,
@@ -121,6 +129,7 @@ class RealRank final : public MeasuredRank {
     std::uint64_t* signal_value = nullptr;
     std::array<std::byte, ControlMessage::kCapacity> message{};
   };
+  /// The place of an operation in states_ and operations_; used again once that has ended.
   using Slot = std::uint32_t;
 
   /// Who waits for control messages or signals of one peer with one tag, the first first.
@@ -146,7 +155,7 @@ class RealRank final : public MeasuredRank {
     ControlMessage message;
   };
 
-  /// For what a program does in a FIFO.
+  /// An await_slot(): the CPU looks at the FIFO's memory until a program has filled the slot, or read it.
   struct SlotWait {
     Slot slot = 0;
     std::byte* fifo = nullptr;
@@ -173,6 +182,8 @@ class RealRank final : public MeasuredRank {
   void require_address(RankId peer, Tag tag) const;
   void require_sendable(const View& view, RankId peer);
 
+  // The books of operations: start() takes a slot, end() notes that its operation has ended, and let_go() gives slot
+  // and buffers back when wait_any() returns it.
   Slot start(Kind kind, Part from, Part to);
   void await_request(Slot slot, MPI_Request request);
   [[nodiscard]] Op op_of(Slot slot) const;

@@ -1,5 +1,8 @@
 // Signals: words that a peer's copies raise, in memory that the node shares. No message and no CPU of the receiver
 // takes part; who waits looks at the word.
+//
+//   const Flag flag = signals.next(peer, signal);          // in put(): the device writes it behind the bytes
+//   if (const auto value = signals.look(peer, tag, n)) ... // in await_signal(): raise n is here
 #pragma once
 
 #include <cstdint>

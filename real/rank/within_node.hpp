@@ -12,6 +12,7 @@
 
 namespace twinlink::real {
 
+/// What `--intra-node` asks for.
 enum class WithinNode {
   library,        ///< whatever the library does by itself
   shared_memory,  ///< the library's default, but for MVAPICH2 on GPUs

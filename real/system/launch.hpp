@@ -16,11 +16,11 @@ Environ process_environ();
 /// UsageError names a variable that holds no such number.
 int local_rank(const Environ& environ = process_environ());
 
-/// The number of processes of this job on this node, from OMPI_COMM_WORLD_LOCAL_SIZE, likewise; nothing where the
-/// launcher does not say.
+/// The number of processes of this job on this node, from OMPI_COMM_WORLD_LOCAL_SIZE and its like. Empty: the launcher
+/// does not say.
 std::optional<int> local_ranks(const Environ& environ = process_environ());
 
-/// The number of this process in the job, likewise; nothing without a launcher.
+/// The number of this process in the job, by the launcher's variables. Empty: there is no launcher.
 std::optional<int> launcher_rank(const Environ& environ = process_environ());
 
 std::string host_name();

@@ -17,7 +17,7 @@
 #include "protocols/bench/workload/kineto_file.hpp"
 #include "protocols/core/options.hpp"
 #include "protocols/core/path.hpp"
-#include "protocols/core/split.hpp"
+#include "protocols/core/text.hpp"
 #include "protocols/layout/layout.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/workloads/goal/job.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "protocols/layout/packing.hpp"
-#include "protocols/parts/attached_buffer.hpp"
+#include "protocols/parts/sending.hpp"
 #include "protocols/parts/staging_buffers.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/trace/decorated_rank.hpp"

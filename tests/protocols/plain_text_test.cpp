@@ -1,4 +1,4 @@
-#include "protocols/core/plain_text.hpp"
+#include "protocols/core/text.hpp"
 
 #include <string>
 

@@ -8,7 +8,6 @@
 #include "protocols/core/protocol.hpp"
 #include "protocols/core/rank.hpp"
 #include "protocols/registry.hpp"
-#include "protocols/shortest_way.hpp"
 #include "tests/protocols/scripted_rank.hpp"
 #include "tests/support/said_by.hpp"
 

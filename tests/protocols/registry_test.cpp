@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "protocols/core/edit_distance.hpp"
 #include "protocols/core/options.hpp"
+#include "protocols/core/text.hpp"
 #include "tests/support/said_by.hpp"
 
 namespace twinlink {

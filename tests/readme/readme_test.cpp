@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <regex>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ const std::string kPrograms = "build/bin/";  ///< as the texts call them; the te
 
 std::vector<fs::path> texts() {
   std::vector<fs::path> found{"README.md", "CONTRIBUTING.md"};
-  for (const char* folder : {"protocols", "model", "platforms", "real", "validate", "tests"}) {
+  for (const char* folder : {".github", "protocols", "model", "platforms", "real", "validate", "tests"}) {
     for (const auto& entry : fs::recursive_directory_iterator(fs::path(TWINLINK_SOURCE_DIR) / folder)) {
       if (entry.path().extension() == ".md") found.push_back(fs::relative(entry.path(), TWINLINK_SOURCE_DIR));
     }
@@ -157,6 +158,57 @@ TEST(Examples, AreReadFromConsoleBlocksOnly) {
   EXPECT_EQ(examples[0].command, "a   b");
   EXPECT_THAT(examples[0].expected, testing::ElementsAre("out"));
   EXPECT_THAT(examples[1].expected, IsEmpty());
+}
+
+// ---- what texts name ------------------------------------------------------------------------------------------------
+
+std::string text_of(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// All that the first group of `pattern` finds in `text`.
+std::vector<std::string> found_in(const std::string& text, const char* pattern) {
+  const std::regex wanted(pattern);
+  std::vector<std::string> found;
+  for (auto match = std::sregex_iterator(text.begin(), text.end(), wanted); match != std::sregex_iterator(); ++match) {
+    found.push_back((*match)[1]);
+  }
+  return found;
+}
+
+/// Files and folders to which a text links.
+std::vector<std::string> links_of(const std::string& text) {
+  std::vector<std::string> links = found_in(text, R"(\]\(([^)#\s]+)[^)]*\))");
+  std::erase_if(links, [](const std::string& link) { return link.find("://") != std::string::npos; });
+  return links;
+}
+
+TEST(Texts, LinkToWhatIsThere) {
+  for (const fs::path& text : texts()) {
+    const fs::path file = fs::path(TWINLINK_SOURCE_DIR) / text;
+    for (const std::string& link : links_of(text_of(file))) {
+      EXPECT_TRUE(fs::exists(file.parent_path() / link)) << text << " links to " << link;
+    }
+  }
+}
+
+/// A row of a table names functions in backticks, `move()`, and links to the files in which they stand.
+TEST(Architecture, NamesFunctionsOfTheFilesBesideThem) {
+  const fs::path page = fs::path(TWINLINK_SOURCE_DIR) / "protocols" / "ARCHITECTURE.md";
+  std::ifstream in(page);
+  int functions = 0;
+  for (std::string row; std::getline(in, row);) {
+    if (!row.starts_with("| `")) continue;
+    std::string sources;
+    for (const std::string& link : links_of(row)) sources += text_of(page.parent_path() / link);
+    const std::string first_cell = row.substr(0, row.find(" | "));
+    for (const std::string& name : found_in(first_cell, R"(`(\w+)\(\)`)")) {
+      ++functions;
+      EXPECT_TRUE(std::regex_search(sources, std::regex("\\b" + name + "\\("))) << name << "() in " << row;
+    }
+  }
+  EXPECT_GT(functions, 40);
 }
 
 // ---- budgets --------------------------------------------------------------------------------------------------------

@@ -1,4 +1,10 @@
-// From probes and a base platform to a platform whose costs are fits of the probes.
+// From probes and a base platform to a platform whose costs are fits of the probes: the command `calibrate`.
+//
+//   1. find_primitive() says for each line which number of the platform stands for it       primitives/primitive.hpp
+//   2. lines of one number are a Group                                                      calibration_groups.hpp
+//   3. what CPUs do is fitted first, then latencies and rates, gaps, signals, blocks        calibration_*.hpp
+//   4. PlatformEdit writes each number with its source; what no probe tells stays the base's
+//   5. the new platform predicts every line again: FitQuality
 #pragma once
 
 #include <filesystem>
@@ -21,11 +27,13 @@ struct FitQuality {
   TimeShares shares{};    ///< the mean of all lines
 };
 
+/// A line that nothing was fitted to, and why.
 struct UnusedProbe {
   std::string probe{};
   std::string reason{};
 };
 
+/// What calibrate() has found: the new file as a text, and what its report says.
 struct Calibration {
   std::string base{};  ///< the file, as the user named it
   std::vector<ProbeOrigin> origins{};

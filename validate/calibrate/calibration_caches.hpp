@@ -14,8 +14,8 @@ inline constexpr std::string_view kUncached = "mpi.intra_node.uncached";
 
 /// Takes those messages within a node, and windows of them, out of their groups whose rounds go through more
 /// memory than the caches hold: a group of their own. How much that is, becomes the `cache` of the memories where they
-/// lie. Nothing where the probes show no such messages: of no split in two by that memory, the bytes of the ones take
-/// clearly longer than those of the others.
+/// lie. Empty if the probes show no such messages: however they are split in two by that memory, the bytes of the
+/// one part take hardly longer than those of the other.
 std::optional<Group> split_uncached(std::vector<Group>& groups, const model::Topology& topology, const ProbeSet& probes,
                                     PlatformEdit& edit);
 

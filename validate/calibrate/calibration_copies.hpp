@@ -33,7 +33,7 @@ class CopyFits {
   /// After all of these: of classes that have no such probe.
   void fit_gaps_alike(const model::Topology& topology);
   /// A put with a signal less that signal: the same puts there and back without it, measured in the same job, are
-  /// closer than any fit. Nothing where there are none and `topology` does not tell it.
+  /// closer than any fit. Empty if there are none and `topology` does not tell it.
   [[nodiscard]] std::optional<Seconds> put_alone(const Meant& signal, const model::Topology& topology) const;
 
  private:

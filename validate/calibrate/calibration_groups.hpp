@@ -1,4 +1,5 @@
-// The lines of probes, sorted by the number of the platform that stands for them.
+// The lines of probes, sorted by the number of the platform that stands for them. All lines of copies from device to
+// page-locked memory are one group, "gpu_types.m2090.copies.device-to-pinned", whatever their sizes.
 #pragma once
 
 #include <optional>

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "protocols/bench/results/statistics.hpp"
-#include "validate/primitives/control_times.hpp"
 #include "validate/primitives/message_times.hpp"
+#include "validate/primitives/queue_times.hpp"
 
 namespace twinlink::validate {
 namespace {

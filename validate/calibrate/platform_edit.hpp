@@ -1,4 +1,10 @@
-// A platform file whose numbers are replaced one by one.
+// A platform file whose numbers are replaced one by one. What is not replaced keeps its value and
+// its source; what the file includes is merged into it.
+//
+//   PlatformEdit edit("platforms/h200-nvlink.yaml");
+//   edit.set("driver.copies.peer.rate", 301.0_GBps, Quality::measured, "fit-peer");
+//   edit.set_source("fit-peer", "12 lines, spread 2 %");
+//   const Platform changed = edit.platform();
 #pragma once
 
 #include <filesystem>
@@ -11,6 +17,7 @@
 
 namespace twinlink::validate {
 
+/// One set() that has changed something, for the report.
 struct NumberChange {
   std::string path{};    ///< "driver.copies.peer.rate"
   std::string before{};  ///< for people; empty if the base does not have it

@@ -1,4 +1,5 @@
-// The probe files that a platform is calibrated from.
+// The probe files that a platform is calibrated from: of `twinlink-real probe`, of `twinlink-sim probe`, or imported.
+// Several visits to one machine may be given together, each with other lines.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +19,7 @@ struct Probe {
   std::size_t file = 0;  ///< index into ProbeSet::files
 };
 
+/// Who has written a probe file, when and where.
 struct ProbeOrigin {
   std::string file{};                            ///< as the user named it
   std::string date{};                            ///< "2026-11-21"; empty if the file does not say
@@ -27,6 +29,7 @@ struct ProbeOrigin {
   std::map<std::string, std::string> devices{};  ///< measured: the model by place, NODE/GPU
 };
 
+/// All lines of all files.
 struct ProbeSet {
   bool simulated = false;
   std::vector<ProbeOrigin> files{};

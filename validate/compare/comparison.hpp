@@ -1,4 +1,8 @@
 // Measured against simulated: everything that the reports print.
+//
+//   const Comparison found = compare_files(files, {.p95 = 0.15}, false);   // measured, simulated
+//   found.pairs.front().errors.geometric_mean     // 0.05: 5 %
+//   found.verdict()                               // Verdict::exceeded: exit code 1
 #pragma once
 
 #include <filesystem>
@@ -32,6 +36,7 @@ struct LimitedFigure {
 /// All of them, also those without a limit.
 std::vector<LimitedFigure> limited_figures(const Limits& limits);
 
+/// `no_limit`: none was given, so there is nothing to pass.
 enum class Verdict { no_limit, passed, exceeded };
 
 /// A measured file held against a simulated one; or, where their sides have labels, any two.
@@ -59,6 +64,7 @@ struct CurveOrder {
   std::size_t same_order = 0;  ///< sizes at which both worlds name the same curve as the faster one
 };
 
+/// What compare() has found; report.hpp makes texts, pages and JSON of it.
 struct Comparison {
   std::vector<Pair> pairs{};
   std::vector<CurveOrder> orders{};  ///< every two pairs that measure the same pattern

@@ -1,4 +1,5 @@
-// Which line of one file belongs to which line of the other.
+// Which line of one file belongs to which line of the other. Lines that only one file has are listed and judged
+// nowhere.
 #pragma once
 
 #include <span>
@@ -25,6 +26,7 @@ std::string devices(const Key& key);
 /// The key for people: "64K", "host message 0/0 to 1/0 64K".
 std::string to_string(const Key& key);
 
+/// One line of a file: a size of a curve, a probe, a size and algorithm of a workload.
 struct Sample {
   Key key{};
   double time_us = 0;

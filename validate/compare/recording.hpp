@@ -18,6 +18,7 @@
 
 namespace twinlink::validate {
 
+/// Just one of `series` and `workload` is set, or neither; `samples` are the same lines, alike for all kinds.
 struct Recording {
   std::string file{};     ///< as the user named it
   std::string world{};    ///< "simulated" or "measured"

@@ -1,4 +1,5 @@
-// A comparison for people and for programs.
+// A comparison for people and for programs. `compare` prints terminal_report(), and `--report FILE` keeps what
+// render_report() makes for the file's extension.
 #pragma once
 
 #include <filesystem>
@@ -12,6 +13,7 @@
 
 namespace twinlink::validate {
 
+/// Of json_report(): a member `schema`. It grows when a member changes its meaning or goes.
 inline constexpr int kComparisonSchema = 1;
 
 enum class ReportFormat { text, markdown, html, json, junit };

@@ -11,7 +11,7 @@
 #include "platforms/machine/degraded.hpp"
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/tools/drawing.hpp"
-#include "platforms/tools/graphviz.hpp"
+#include "platforms/tools/filter_program.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::validate {

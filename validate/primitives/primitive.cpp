@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "platforms/machine/cpu_speed.hpp"
-#include "validate/primitives/control_times.hpp"
 #include "validate/primitives/message_times.hpp"
 #include "validate/primitives/program_times.hpp"
 #include "validate/primitives/queue_times.hpp"

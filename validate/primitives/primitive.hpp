@@ -1,5 +1,10 @@
 // What a line of a probe file measured, in terms of a platform: which numbers the simulation would charge, and what it
-// would come to on an idle machine. The closed form of every probe in one place.
+// would come to on an idle machine. The closed form of every probe in one place. Calibration turns the forms round, and
+// `suspect` holds a node's probes against them.
+//
+//   std::string reason;
+//   const auto primitive = find_primitive(line, topology, reason);           // "copy pinned-to-device near", 64K
+//   if (primitive) predict(*primitive, line.size, topology);                 // overhead + latency + bytes / rate + ...
 #pragma once
 
 #include <cstddef>
@@ -12,6 +17,7 @@
 
 namespace twinlink::validate {
 
+/// One thing that a machine does, such as a copy between two kinds of memory or a control message.
 struct Primitive {
   enum class Kind {
     copy,                  ///< between two ends, by the copy engine, the CPU or a kernel
@@ -126,7 +132,7 @@ std::string cost_path(const Primitive& primitive, const model::Topology& topolog
 std::string copy_path(const Primitive& primitive, const model::Topology& topology);
 
 /// The narrowest of what lies on the way: links, the fabric, and for copies DRAM and what hubs and memories let peers
-/// have. Nothing if nothing limits it.
+/// have. Empty if nothing limits it.
 std::optional<Rate> narrowest_link(const Primitive& primitive, const model::Topology& topology);
 
 /// The costs of the messages that `primitive` is, with their way in latency and control; or comes with, without it.
@@ -138,8 +144,8 @@ Seconds message_way(const Primitive& primitive, const model::Topology& topology)
 Seconds flow_time(Bytes size, std::optional<Rate> narrowest, std::optional<Rate> rate);
 
 /// The number that only queued puts with signals tell, here those that took `time`: `signal_gap` or
-/// `kernel_signal_gap`; not positive where the rest takes all of it. Nothing if
-/// the platform lacks a number that this needs.
+/// `kernel_signal_gap`; not positive where the rest takes all of it. Empty if the platform lacks a number that this
+/// needs.
 std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds time, const model::Topology& topology);
 
 /// What the bytes of a copy take once they flow.

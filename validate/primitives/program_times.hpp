@@ -20,7 +20,7 @@ std::optional<Seconds> predict_hop(const Primitive& primitive, Bytes size, const
 /// What `size` bytes more take.
 std::optional<Seconds> predict_moving(const Primitive& primitive, Bytes size, const model::Topology& topology);
 
-/// What the CPU does of a launch, before and after it. Nothing where the platform does not say it.
+/// What the CPU does of a launch, before and after it. Empty: the platform does not say it.
 std::optional<Seconds> beside_start(const Primitive& launch, const model::Topology& topology);
 /// Of a hop what is in no number of the blocks' lines: the way, and the bytes.
 Seconds beside_line(const Primitive& hop, Bytes size, const model::Topology& topology);

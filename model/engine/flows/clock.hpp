@@ -1,4 +1,8 @@
-// How time passes for the ranks: the clock, and timers that act at a time.
+// How time passes for the ranks: the clock, and timers that act at a time. EventLoop alone moves the clock; who waits
+// for a time has a Timer.
+//
+//   Timer timer(clock, [] { ... });        // what it is to do, outside of any rank's code
+//   timer.set(clock.now() + 8.58_us);      // once, then; set() again moves it, clear() takes it back
 #pragma once
 
 #include <cmath>
@@ -42,11 +46,11 @@ class Clock {
   [[nodiscard]] Seconds now() const { return now_; }
   /// When the next timer is due; kNever: none is set.
   [[nodiscard]] Seconds next();
-  /// It is `when` now, which is not behind next(). Nothing for what is past.
+  /// It is `when` now, which is not behind next(). A `when` that is past changes nothing: time does not go back.
   void advance(Seconds when) {
     if (when > now_) now_ = when;
   }
-  /// The timers that are due act, and those that they set for the same time. False: none was.
+  /// The timers that are due act, and those that they set for the same time. Returns whether any was due.
   bool act();
 
  private:
@@ -75,10 +79,11 @@ class Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  /// Acts once, at `when`, on the grain, or soon if that is past; kNever: not at all. What was set before is forgotten.
+  /// Acts once, at `when`, on the grain, or, if that is past, when timers act next; kNever: not at all. What was set
+  /// before is forgotten.
   void set(Seconds when);
-  /// set(), cheap where a time that is set already becomes a little earlier again and again: the clock looks at it some
-  /// time before.
+  /// As set(). Cheap for a time that becomes a little earlier again and again, as the end of a flow does when others
+  /// leave its links: the clock keeps one entry, somewhat before, and looks then whether the time has come.
   void move(Seconds when);
   void clear() { when_ = kNever; }
   /// kNever once it has acted.

@@ -1,4 +1,10 @@
 // Crew: the code of all ranks, which takes turns on one processor; and alarms, on which a rank sleeps.
+//
+// A rank's code runs until it waits. Then it pauses, and EventLoop lets the next one run, or time pass:
+//
+//   add()                 by simulate(), once for each rank: its code
+//   run_ready()           by EventLoop: all that are awake run until they wait
+//   Alarm::wait_until()   by Cpu, in the rank's code: asleep until ring(), or the deadline
 #pragma once
 
 #include <cstddef>
@@ -30,7 +36,7 @@ class Crew {
   void add(std::function<void()> body);
   void on_failure(std::function<void()> failed) { failed_ = std::move(failed); }
 
-  /// From outside: all that have been woken run until they pause. False: nobody had been.
+  /// From outside: all that have been woken run until they pause. Returns whether anybody had been woken.
   bool run_ready();
   /// From outside: waits of all throw GivenUp, until everybody has ended.
   void give_up();

@@ -1,4 +1,8 @@
 // Flows: bytes on their way over links, which all that cross them share evenly (max-min).
+//
+// Transport starts one for each way of an operation and is told of its end; Machine makes the links; MaxMinFlows, or
+// SimGridFlows, says how fast each flow is from moment to moment. With two flows on a link of 10 GB/s, of which one is
+// held to 2 GB/s elsewhere, the other has 8 GB/s.
 #pragma once
 
 #include <cstdint>
@@ -61,15 +65,16 @@ struct SharedLink {
   simgrid::s4u::Link* inner = nullptr;  ///< SimGrid's, once a flow crosses it
   bool slowed = false;                  ///< it has next to no bandwidth in SimGrid, for it rests
 
-  /// Whoever crosses it is held up by others, if at all.
+  /// It limits none of its flows: together they want no more than its rate.
   [[nodiscard]] bool has_room() const { return open || load <= rate * kABitMore; }
-  /// Likewise, for tighter links on their ways let no more through.
+  /// It limits none of its flows either: tighter links on their ways, before it or behind it, bring no more than its
+  /// rate.
   [[nodiscard]] bool is_spared() const;
-  /// Bytes that it could have carried between two times.
+  /// How many bytes it could have carried between two times, at the rates that it had.
   [[nodiscard]] double possible(Seconds from, Seconds to) const;
 };
 
-/// The links that a flow crosses, at least one, and its own limit.
+/// The links that a flow crosses, at least one, and its own limit. From Machine; the links live as long as the network.
 struct FlowRoute {
   std::vector<SharedLink*> links{};
   std::optional<Rate> limit{};
@@ -123,7 +128,7 @@ class FlowNetwork {
 
   /// `size` bytes, which is not zero, begin to move. `listener` outlives the flow.
   virtual FlowId start(const FlowRoute& route, Bytes size, FlowListener& listener) = 0;
-  /// The bytes of a flow do not arrive, and its listener is not told. Nothing where it has ended.
+  /// Takes a flow away: its bytes do not arrive, and its listener is not told. Does nothing to a flow that has ended.
   virtual void drop(FlowId id) = 0;
 
   /// How many bytes of a flow that has not ended are left.

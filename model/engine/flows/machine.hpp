@@ -3,6 +3,9 @@
 //
 // Which links a transfer crosses is worked out once for all nodes, which are alike; a link is made when the first
 // transfer crosses it. So there are no tables of routes, and a node costs nothing but the links that are used.
+//
+// Routes asks it for each operation, and gives what it returns to FlowNetwork::start(). Not only wires are links: the
+// engine of a GPU for one kind of copies, a memory's DRAM, what a hub forwards and a CPU that copies messages are too.
 #pragma once
 
 #include <map>
@@ -54,8 +57,8 @@ class Machine {
   // The links that the bytes cross, and the limit of the transfer itself: of each of its ways, which are several for
   // interleaved memory and for messages over several adapters.
 
-  /// `cached`: the caches hold most of them,
-  /// where the platform says what these hold, so that they do not cross the DRAM.
+  /// A copy between two ends on one node. `cached`: the caches hold most of the bytes, which then do not cross the
+  /// DRAM; it matters where the platform says how much caches hold.
   [[nodiscard]] std::vector<FlowRoute> copy(int node, End from, End to, bool cached);
   /// What a thread block of a program loads and stores, at no more than `rate`. All blocks of a GPU share what the
   /// platform says that one of its kernels reaches.
@@ -76,10 +79,11 @@ class Machine {
   void leave_messages(RankId rank);
   void return_to_messages(RankId rank);
 
-  /// A part has a share of its bandwidth from now on, in every node of its kind: as degrade() has it, an adapter of its
-  /// port. Of 0 nothing comes through its links: what crosses them is cut.
+  /// A part has `share` of its bandwidth from now on, 0 to 1, in every node of its kind: as degrade() has it, an
+  /// adapter of its port. With 0 nothing comes through its links: is_cut() says so of routes over them, and who runs
+  /// over one now must be failed by its rank.
   void shrink(std::string_view part, double share);
-  /// "leaf3-up2" of the fabric has a share of its rate from now on. Of 0 ways lead round it.
+  /// The same of a cable of the fabric, "leaf3-up2". With 0 ways lead round it from now on.
   void shrink_cable(std::string_view name, double share);
   /// How often ways through the fabric have changed.
   [[nodiscard]] int fabric_changes() const { return fabric_changes_; }
@@ -95,7 +99,7 @@ class Machine {
     double bytes = 0;
     bool under_way = false;
   };
-  /// Nothing for a memory whose bandwidth the platform does not say: nobody knows.
+  /// Empty for a memory whose bandwidth the platform does not say: no link stands for it, and nobody counts.
   [[nodiscard]] std::optional<Carried> carried(std::string_view part) const;
 
   /// All links that anything has crossed, always in the same order; new ones may come between. Their names are

@@ -22,8 +22,9 @@ class Throat {
   void change(std::uint32_t place, double by);
   void remove(std::uint32_t place, double most);
 
-  /// Bytes per second that come to `link` at the most. What a link lets through limits only looser ones, and of two
-  /// that are as loose the one with the greater number: so no two spare each other.
+  /// Bytes per second that come to `link` at the most, by all of its flows. Those that have one tightest link on
+  /// this side bring no more than the rate of that one, if it is less than the rate of `link`; of two equal rates the
+  /// link with the smaller number counts as the tighter one. Else two links could each seem to spare the other.
   [[nodiscard]] double most_for(const SharedLink& link) const;
 
  private:

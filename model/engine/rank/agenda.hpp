@@ -1,4 +1,7 @@
-// Agenda: what happens to one rank by itself, at its time and outside of the rank's code.
+// Agenda: what happens to one rank by itself, at its time and outside of the rank's code: the end of a latency, a
+// control message that arrives, a core that is through with its work. The rank's own event queue.
+//
+//   agenda.add(now() + 8.58_us, operation);    // Operation::happen() is called then
 #pragma once
 
 #include <cstdint>
@@ -29,7 +32,7 @@ class Agenda {
   Agenda(const Agenda&) = delete;
   Agenda& operator=(const Agenda&) = delete;
 
-  /// `what` happens at `when`, or in the next run() if that is past.
+  /// `what` happens at `when`, or, if that is past, in the next run(). It lives at least until then.
   void add(Seconds when, std::shared_ptr<Happening> what);
   /// All that is due by now happens, and what it adds for now. Also comes by itself, at each time that was asked for.
   void run();

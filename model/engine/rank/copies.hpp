@@ -1,4 +1,5 @@
-// What a simulated copy or put may reach, and what it costs.
+// What a simulated copy or put may reach, and what it costs. SimRank calls these when it starts one; the numbers are
+// those of Topology::copy_cost(), over the speed of the rank's CPU.
 #pragma once
 
 #include "model/engine/rank/operation.hpp"

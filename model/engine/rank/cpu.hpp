@@ -22,14 +22,15 @@ class Cpu {
 
   // Called by the rank's code.
 
-  /// The code is busy for `duration`. Not once the simulation is given up.
+  /// The code is busy for `duration`: it sleeps that long, and nothing wakes it earlier. Where the simulation is given
+  /// up it returns at once.
   void be_busy(Seconds duration);
-  /// The code is busy as long as `wait`, which sleeps.
+  /// The code is busy as long as `wait`, which sleeps: for a copy that occupies the CPU until it has ended.
   void be_busy_during(const std::function<void()>& wait);
   /// The code sleeps until ring(), or until `deadline` if that is earlier.
   void sleep(Seconds deadline) { alarm_.wait_until(deadline); }
 
-  /// Something has changed for the rank's code.
+  /// Something has changed for the rank's code: it wakes up, if it is in sleep().
   void ring() { alarm_.ring(); }
   /// It copies one message more, or one less.
   void begin_work();

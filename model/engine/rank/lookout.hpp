@@ -1,4 +1,5 @@
-// Lookout: how a rank learns which of its operations have ended.
+// Lookout: how a rank learns which of its operations have ended. SimRank::complete() adds what has ended, and
+// wait_any() looks before it returns anything or sleeps.
 #pragma once
 
 #include <vector>
@@ -27,8 +28,9 @@ class Lookout {
   /// There is nothing to see.
   [[nodiscard]] bool is_empty() const { return ended_.empty(); }
 
-  /// The rank's code looks once: at arrivals, signals and other cores, which cost nothing, then at copies, then at
-  /// messages. What has ended can be gone on with at once, so it looks no further then. False: in vain.
+  /// The rank's code looks once, in this order: control messages, signals and work of other cores, which cost nothing
+  /// to find; copies, each with its `completion`; messages, likewise. It stops after the first of these groups in which
+  /// something has ended, since the rank can go on with that. Returns whether anything has.
   bool look();
 
  private:

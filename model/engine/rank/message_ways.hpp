@@ -1,4 +1,5 @@
-// MessageWays: how messages of one rank reach its peers, and what that costs them before their bytes move.
+// MessageWays: how messages of one rank reach its peers, and what that costs them before their bytes move. Their bytes
+// are the business of Routes. Latencies of one peer are worked out once and kept.
 #pragma once
 
 #include <optional>
@@ -27,7 +28,7 @@ class MessageWays {
   /// buffer, next to the receiver.
   [[nodiscard]] Location target(const Operation& operation) const;
 
-  /// What lies between the ends of a message or a put adds to its latency.
+  /// What links, adapters and switches between the ends of a message or a put add to its latency.
   [[nodiscard]] Seconds latency(const Operation& operation);
   /// The same for control messages, which lie in the memories next to the GPUs.
   [[nodiscard]] Seconds latency_of_control(RankId peer);

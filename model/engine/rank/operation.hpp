@@ -1,4 +1,12 @@
 // Operation: one copy, put, message or control message of a simulated rank, from its start to its end.
+//
+//   SimRank::make_copy(), send(), ...    what it is and costs
+//   Transport::start()                   delayed: its latency runs
+//   Transport::latency_is_over()         queued: until those before it in its queue have flowed
+//   Transport::start_flow()              flowing
+//   Transport::flow_has_ended()          ended; Lookout finds it, and wait_any() returns it
+//
+// A receive and a control message have no flow of their own: they are unmatched until what they wait for has come.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +41,8 @@ struct Queue {
   Seconds last_end = Seconds{} - kNever;  ///< of the last flow, and of the signal behind it
 };
 
-/// A part of an operation's way.
+/// A part of an operation's way. There is one, but for messages that CPUs copy in pieces: the sender's CPU copies the
+/// first piece in, then both CPUs copy, then the receiver's copies the last piece out.
 struct Stage {
   boost::container::small_vector<RankId, 2> copying{};  ///< whose CPUs copy the bytes, if any
   double share = 1;                                     ///< of the bytes
@@ -121,7 +130,8 @@ struct Operation final : FlowListener, Happening, std::enable_shared_from_this<O
   [[nodiscard]] bool is_message() const { return kind == Kind::send || kind == Kind::receive; }
   /// Reads and writes memory that this rank has, its own or opened.
   [[nodiscard]] bool is_copy() const { return kind == Kind::copy || kind == Kind::put; }
-  /// Operations in flight use the memory of its ends from now on, or not any more.
+  /// Counts it among the operations that use the memory of its ends, so that this cannot be released. let_go() takes
+  /// that back.
   void hold() const;
   void let_go() const;
 
@@ -131,7 +141,8 @@ struct Operation final : FlowListener, Happening, std::enable_shared_from_this<O
   void tear_what_has_changed();
   /// Puts what a copy has read where it belongs.
   void write() const;
-  /// What it takes longer because its source was just written, which is at rest from now on.
+  /// What it takes longer because a CPU has just written its source (Cost::cpu_written). The source counts as read from
+  /// then on, so a second call says zero.
   [[nodiscard]] Seconds time_of_written_source() const;
   const OpReport& ended_report();
 

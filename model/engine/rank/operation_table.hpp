@@ -1,4 +1,5 @@
-// OperationTable: the operations that a rank has started and not yet got back, by their numbers.
+// OperationTable: the operations that a rank has started and not yet got back, by their numbers: what Op::id names. An
+// Op that was used up is a UsageError, also when its place in the table has another operation.
 #pragma once
 
 #include <cstddef>

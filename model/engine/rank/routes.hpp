@@ -1,4 +1,5 @@
-// Routes: which links the bytes of one rank's operations cross, and how many bytes they are worth there.
+// Routes: which links the bytes of one rank's operations cross, and how many bytes they are worth there. Transport asks
+// when an operation begins to flow; Machine knows the links, and what it says is kept by peer and ends.
 #pragma once
 
 #include <map>
@@ -21,7 +22,7 @@ class Routes {
   /// The flows of an operation's present stage, one for each way that its bytes take side by side. Valid until the next
   /// call.
   [[nodiscard]] const std::vector<FlowRoute>& of(Operation& operation);
-  /// Nothing comes through on one of them.
+  /// A fault has cut one of them: nothing comes through.
   [[nodiscard]] bool are_cut(Operation& operation);
 
   /// The bytes of an operation, which the caches hold from now on; and where CPUs copy it, as many more as flow in the

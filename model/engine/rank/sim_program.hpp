@@ -28,7 +28,7 @@ class SimWorld;
 class Transport;
 struct Operation;
 
-/// Who waits for a number.
+/// Who waits for a number: a block of a program, or a rank in await_slot().
 class NumberWaiter {
  public:
   NumberWaiter() = default;
@@ -36,6 +36,7 @@ class NumberWaiter {
   NumberWaiter(const NumberWaiter&) = delete;
   NumberWaiter& operator=(const NumberWaiter&) = delete;
 
+  /// The number will be seen at `when`, and the waiter goes on then.
   virtual void wake_at(Seconds when) = 0;
 };
 
@@ -78,12 +79,13 @@ struct SimFifo {
   }
 };
 
-/// What the programs of a job share.
+/// What the programs of a job share: FIFOs, found by where they lie, and stacks of blocks that have ended.
 struct ProgramWorld {
   std::map<std::pair<std::uint64_t, std::uint64_t>, SimFifo> fifos{};  ///< by allocation, and its place in there
   std::vector<std::vector<std::byte>> free_stacks{};
 };
 
+/// One launch. SimRank::launch() makes it, and Transport begins it where a copy would begin to flow.
 class SimProgram {
  public:
   /// One end of a connection: the memory, and how bytes get there.

@@ -36,6 +36,7 @@
 
 namespace twinlink::model {
 
+/// One rank of simulate(). All ranks are in this process, so what one does at a peer is a call: rank(to).mailbox_.
 class SimRank final : public MeasuredRank {
  public:
   /// `world` outlives it.
@@ -94,6 +95,7 @@ class SimRank final : public MeasuredRank {
   void require_peer(RankId rank) const;  ///< another rank than this one
   Buffer allocate_on(RankId owner, Bytes size);
 
+  // An operation is made (make), given what it costs, and started (get_under_way); `verb` is for traces.
   OperationPtr make(std::string_view verb);
   OperationPtr make_copy(View to, View from, Stream stream, Engine engine);
   void get_under_way(const OperationPtr& operation, Seconds latency);
@@ -105,10 +107,12 @@ class SimRank final : public MeasuredRank {
   void take_launch_cost(Operation& launch, const BlockCosts& costs, bool as_graph) const;
   Op compute_on_host(Seconds duration);
 
+  // Messages: see the definitions for what a library does with each kind of memory.
   void require_sendable(const Part& part, RankId peer) const;
   void register_pageable(const Part& part, RankId peer);
   void take_unexpected(const OperationPtr& send, const OperationPtr& receive);
   Op await_control(const OperationPtr& operation, RankId from, Tag tag);
+  // Ends: Transport calls end(); complete() is for this rank's own operation, deliver() for the receive of a send.
   void end(const OperationPtr& operation, Status status);
   void deliver(const OperationPtr& send);
   void complete(const OperationPtr& operation, Status status);

@@ -1,4 +1,5 @@
-// SimWorld: what all ranks of a simulation share.
+// SimWorld: what all ranks of a simulation share: the machine, the loop of events, and what has been worked out once
+// for all of them. simulate() makes it before the ranks.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +35,7 @@ struct CpuCosts {
   RuntimeCosts runtime{};
 };
 
-/// Ranks that wait for all others.
+/// Ranks that have called SimRank::meet() and wait for all others.
 struct Meeting {
   std::vector<OperationPtr> present{};
   Seconds takes{};  ///< from when the last one comes

@@ -1,5 +1,7 @@
 // Transport: the streams and wires of one rank. An operation's latency runs, it waits for its turn in its queue, its
-// bytes flow, and it ends.
+// bytes flow, and it ends. A stream is a queue of copies, a wire one of messages to one peer.
+//
+// It knows nothing of who waits: SimRank is told of each end, and tells its rank.
 #pragma once
 
 #include <functional>
@@ -27,6 +29,7 @@ class Transport {
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
 
+  /// Made when first asked for. References stay valid.
   [[nodiscard]] Queue& stream(int index) { return streams_[index]; }
   [[nodiscard]] Queue& wire(RankId receiver, AdapterTurn turn) { return wires_[{receiver, turn}]; }
   /// By index, once used.

@@ -6,7 +6,7 @@
 #include "platforms/machine/platform.hpp"
 #include "protocols/core/path.hpp"
 #include "protocols/core/protocol.hpp"
-#include "protocols/shortest_way.hpp"
+#include "protocols/registry.hpp"
 
 namespace twinlink::model {
 

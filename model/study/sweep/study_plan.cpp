@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "platforms/yaml/yaml_section.hpp"
-#include "protocols/core/plain_text.hpp"
+#include "protocols/core/text.hpp"
 
 namespace twinlink::model {
 namespace {

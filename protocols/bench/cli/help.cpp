@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "protocols/core/edit_distance.hpp"
+#include "protocols/core/text.hpp"
 
 namespace twinlink::bench {
 namespace {

@@ -14,7 +14,7 @@
 #include "protocols/bench/cli/pair_options.hpp"
 #include "protocols/bench/cli/settings_options.hpp"
 #include "protocols/bench/measure/driver.hpp"
-#include "protocols/bench/measure/multi_pair.hpp"
+#include "protocols/bench/measure/pairs.hpp"
 #include "protocols/bench/probe/probe.hpp"
 #include "protocols/bench/results/results.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "protocols/bench/measure/all_pairs.hpp"
+#include "protocols/bench/measure/pairs.hpp"
 #include "protocols/bench/results/json_value.hpp"
 #include "protocols/bench/results/results.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/options.hpp"
-#include "protocols/core/split.hpp"
+#include "protocols/core/text.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink::bench {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "protocols/bench/measure/multi_pair.hpp"
+#include "protocols/bench/measure/pairs.hpp"
 
 namespace CLI {
 class App;

@@ -15,7 +15,7 @@
 #include "protocols/bench/measure/payload.hpp"
 #include "protocols/bench/measure/sweep.hpp"
 #include "protocols/bench/measure/warm_up.hpp"
-#include "protocols/core/split.hpp"
+#include "protocols/core/text.hpp"
 
 namespace twinlink::bench {
 namespace {

@@ -10,7 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "protocols/bench/measure/all_pairs.hpp"
+#include "protocols/bench/measure/pairs.hpp"
 #include "protocols/bench/probe/probe_lines.hpp"
 #include "protocols/bench/probe/prober.hpp"
 #include "protocols/bench/results/files.hpp"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "protocols/bench/measure/all_pairs.hpp"
+#include "protocols/bench/measure/pairs.hpp"
 #include "protocols/bench/probe/probed.hpp"
 #include "protocols/bench/probe/prober.hpp"
 

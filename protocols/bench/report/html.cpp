@@ -7,7 +7,7 @@
 #include "protocols/bench/report/document.hpp"
 #include "protocols/bench/report/page_parts.hpp"
 #include "protocols/core/errors.hpp"
-#include "protocols/core/plain_text.hpp"
+#include "protocols/core/text.hpp"
 
 namespace twinlink::report {
 namespace {

@@ -26,7 +26,7 @@ struct ChartStyle {
   int rows = 30;              ///< of the whole chart without the legend, at least 10
 };
 
-/// ControlMessage size along a binary logarithmic axis, values upwards from 0. Each curve has a marker of its own,
+/// Message size along a binary logarithmic axis, values upwards from 0. Each curve has a marker of its own,
 /// named in the legend below; where two markers meet, the later curve's is seen. A UsageError if there is no point to
 /// draw.
 std::string draw_chart(std::span<const Curve> curves, const ChartStyle& style);

@@ -8,7 +8,7 @@
 
 #include "protocols/core/choices.hpp"
 #include "protocols/core/errors.hpp"
-#include "protocols/core/split.hpp"
+#include "protocols/core/text.hpp"
 
 namespace twinlink::bench {
 namespace {

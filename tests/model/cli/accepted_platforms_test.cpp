@@ -23,7 +23,7 @@
 #include <nlohmann/json.hpp>
 
 #include "platforms/reader/platform_reader.hpp"
-#include "platforms/tools/platform_tree.hpp"
+#include "platforms/reader/platform_writer.hpp"
 #include "platforms/yaml/yaml_text.hpp"
 #include "protocols/core/errors.hpp"
 

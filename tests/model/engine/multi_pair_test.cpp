@@ -1,6 +1,6 @@
 // Pairs that run at once on a simulated machine, against closed forms: what they share halves what each gets, and what
 // they do not share changes nothing.
-#include "protocols/bench/measure/multi_pair.hpp"
+#include "protocols/bench/measure/pairs.hpp"
 
 #include <gmock/gmock.h>
 

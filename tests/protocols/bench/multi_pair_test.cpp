@@ -1,6 +1,6 @@
-#include "protocols/bench/measure/multi_pair.hpp"
 #include "protocols/bench/cli/csv.hpp"
 #include "protocols/bench/cli/print.hpp"
+#include "protocols/bench/measure/pairs.hpp"
 
 #include <gmock/gmock.h>
 

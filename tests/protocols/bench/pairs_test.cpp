@@ -1,7 +1,7 @@
+#include "protocols/bench/measure/pairs.hpp"
 #include "protocols/bench/cli/csv.hpp"
 #include "protocols/bench/cli/pair_file.hpp"
 #include "protocols/bench/cli/print.hpp"
-#include "protocols/bench/measure/all_pairs.hpp"
 
 #include <gmock/gmock.h>
 

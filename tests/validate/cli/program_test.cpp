@@ -9,7 +9,7 @@
 
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/workload/workload_file.hpp"
-#include "protocols/core/plain_text.hpp"
+#include "protocols/core/text.hpp"
 #include "tests/validate/cli/validate_program.hpp"
 #include "tests/validate/fixtures.hpp"
 #include "tests/validate/import/foreign_files.hpp"

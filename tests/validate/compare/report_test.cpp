@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "protocols/core/plain_text.hpp"
+#include "protocols/core/text.hpp"
 #include "tests/validate/fixtures.hpp"
 #include "tests/validate/golden.hpp"
 

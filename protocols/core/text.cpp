@@ -1,6 +1,8 @@
-#include "protocols/core/plain_text.hpp"
+#include "protocols/core/text.hpp"
 
+#include <algorithm>
 #include <cstddef>
+#include <numeric>
 
 namespace twinlink {
 namespace {
@@ -39,7 +41,33 @@ bool is_control(std::string_view character) {
   return first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;  // U+0080 to U+009F
 }
 
+/// Levenshtein's distance, row by row.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({substituted, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
 }  // namespace
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
 
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
@@ -60,6 +88,19 @@ std::string plain_text(std::string_view text) {
     text.remove_prefix(length == 0 ? 1 : length);
   }
   return plain;
+}
+
+std::string closest(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::size_t limit = std::max<std::size_t>(2, word.size() / 3);
+  std::string best;
+  std::size_t best_distance = limit + 1;
+  for (const std::string& candidate : candidates) {
+    if (const std::size_t d = distance(word, candidate); d < best_distance) {
+      best = candidate;
+      best_distance = d;
+    }
+  }
+  return best;
 }
 
 }  // namespace twinlink
