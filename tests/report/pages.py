@@ -78,7 +78,7 @@ def write_pages(programs, source, folder):
             pages["study"])
         pages["plot"] = folder / "plot.html"
         run(programs / "twinlink-sim", "plot", folder / "result.json", source / "validate/data/h200-nvlink-host.json",
-            "--label", f"simulated,{NASTY}", "--out", pages["plot"])
+            "--label", f"simulated,{NASTY}", "--report", pages["plot"])
     if (programs / "twinlink-real").exists() and shutil.which("mpirun"):
         run("mpirun", "-n", 2, "--oversubscribe", programs / "twinlink-real", "run", "-p", "gpudirect-v1", "-b", "64K", "-e",
             "64K", "--timeline", folder / "real.json", environment={"OMPI_ALLOW_RUN_AS_ROOT": "1",
