@@ -11,9 +11,9 @@
 
 #include "model/cli/commands.hpp"
 #include "model/cli/result_page.hpp"
+#include "platforms/report/document.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/figure/figures.hpp"
-#include "protocols/bench/report/document.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/frame.hpp"
 #include "protocols/bench/results/results.hpp"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "protocols/bench/report/junit.hpp"
+#include "platforms/report/junit.hpp"
 #include "validate/compare/report.hpp"
 
 namespace twinlink::validate {

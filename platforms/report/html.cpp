@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "protocols/bench/report/document.hpp"
-#include "protocols/bench/report/page_parts.hpp"
+#include "platforms/report/document.hpp"
+#include "platforms/report/page_parts.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/core/plain_text.hpp"
 
