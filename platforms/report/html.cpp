@@ -39,7 +39,9 @@ json data_of(const Plot& plot) {
     curves.push_back(
         {{"label", curve.label}, {"colour", curve.colour}, {"dashed", curve.dashed}, {"points", std::move(points)}});
   }
-  return {{"kind", "curves"}, {"unit", plot.unit}, {"logarithmic", plot.logarithmic}, {"curves", std::move(curves)}};
+  json data{{"kind", "curves"}, {"unit", plot.unit}, {"logarithmic", plot.logarithmic}, {"curves", std::move(curves)}};
+  if (!plot.names.empty()) data["names"] = plot.names;
+  return data;
 }
 
 json data_of(const Spans& spans) {

@@ -33,11 +33,11 @@
     return spread.length ? [line, edge('low', {fill: false}), edge('high', {fill: '-1'})] : [line];
   }
 
-  function curveSets(curve) {
+  function curveSets(curve, placeOf) {
     return withBand({
       label: curve.label, borderColor: colour(curve.colour), backgroundColor: colour(curve.colour),
       borderDash: curve.dashed ? [6, 4] : [], borderWidth: 2, pointRadius: curve.dashed ? 0 : 2.5,
-      data: curve.points.map(([x, y, low, high]) => ({x: Math.log2(x), y, low, high})),
+      data: curve.points.map(([x, y, low, high]) => ({x: placeOf(x), y, low, high})),
     });
   }
 
@@ -45,20 +45,30 @@
     return point.low == null ? '' : ` (${point.low.toPrecision(5)} to ${point.high.toPrecision(5)} ${unit})`;
   }
 
+  // An axis whose ticks are the values that have names: [value, name], ascending.
+  const namedAxis = (title, named) => ({
+    type: 'linear', bounds: 'data', grid: {}, title: {display: title !== '', text: title},
+    ticks: {callback: (_, i) => named[i][1]},
+    afterBuildTicks: (scale) => { scale.ticks = named.map(([value]) => ({value})); },
+  });
+
+  const sizeAxis = {
+    type: 'linear', grid: {}, title: {display: true, text: 'message size, bytes'},
+    ticks: {stepSize: 1, callback: (value) => Number.isInteger(value) ? sizeText(2 ** value) : ''},
+  };
+
   function curves(data) {
+    const names = data.names;
     return {
       type: 'line',
-      data: {datasets: data.curves.flatMap(curveSets)},
+      data: {datasets: data.curves.flatMap((curve) => curveSets(curve, names ? Number : Math.log2))},
       options: {
         parsing: false,
         interaction: {mode: 'nearest', axis: 'x', intersect: false},
         scales: {
-          x: {
-            type: 'linear', grid: {}, title: {display: true, text: 'message size, bytes'},
-            ticks: {stepSize: 1, callback: (value) => Number.isInteger(value) ? sizeText(2 ** value) : ''},
-          },
+          x: names ? namedAxis('', [...names.entries()]) : {...sizeAxis},
           y: {
-            type: data.logarithmic ? 'logarithmic' : 'linear', grid: {}, beginAtZero: true,
+            type: data.logarithmic ? 'logarithmic' : 'linear', grid: {}, beginAtZero: !names,
             ticks: data.logarithmic ? {callback: powerText} : {},
             title: {display: true, text: data.unit},
           },
@@ -67,7 +77,7 @@
           tooltip: {
             filter: (item) => !item.dataset.band,
             callbacks: {
-              title: (items) => items.length ? sizeText(2 ** items[0].parsed.x) : '',
+              title: ([item]) => !item ? '' : names ? names[item.parsed.x] : sizeText(2 ** item.parsed.x),
               label: (item) => `${item.dataset.label}: ${item.raw.y.toPrecision(5)} ${data.unit}` +
                                spreadText(item.raw, data.unit),
             },
@@ -149,9 +159,7 @@
     const {sizes, curves: all} = chosenCurves(data, chosen);
     const axis = data.axes[chosen.along];
     const quantity = data.quantities[chosen.quantity];
-    // Named are the values that there are.
-    const places = axis.values.map((text, i) => sizes ? Math.log2(numberOf(text)) : i);
-    const ticks = places.map((value, i) => ({value, label: axis.values[i]})).sort((a, b) => a.value - b.value);
+    const named = axis.values.map((text, i) => [sizes ? Math.log2(numberOf(text)) : i, text]).sort(([a], [b]) => a - b);
     const sets = all.flatMap(([curve, points]) => withBand({
       label: chosen.curves < 0 ? quantity.name : `${data.axes[chosen.curves].name} ${data.axes[chosen.curves].values[curve]}`,
       borderColor: colour(curve), backgroundColor: colour(curve), borderWidth: 2, pointRadius: 3,
@@ -164,8 +172,7 @@
         parsing: false,
         interaction: {mode: 'nearest', axis: 'xy', intersect: false},
         scales: {
-          x: {type: 'linear', grid: {}, title: {display: true, text: axis.name}, ticks: {callback: (value, i) => ticks[i].label},
-              afterBuildTicks: (scale) => { scale.ticks = ticks.map(({value}) => ({value})); }},
+          x: namedAxis(axis.name, named),
           y: {
             type: 'logarithmic', grid: {}, ticks: {callback: powerText},
             title: {display: true, text: `${quantity.name}, ${quantity.unit}`},

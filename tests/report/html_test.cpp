@@ -63,6 +63,12 @@ TEST_F(Html, APlotCarriesItsNumbersUnrounded) {
               "colour": 3, "dashed": true, "points": [[4.0, 0.3333333333333333, 0.25, 0.5], [8.0, 2.0, null, null]]}]})"));
 }
 
+TEST_F(Html, APlotNamesWhatItsPointsAreOf) {
+  const Plot plot{.names = {"Monday", "Tuesday"}, .curves = {{.points = {{0, 1}, {1, 2}}}}};
+  const auto data = nlohmann::json::parse(between(page_of({plot}), "class=\"data\">", "</script>"));
+  EXPECT_EQ(data.at("names"), (nlohmann::json{"Monday", "Tuesday"}));
+}
+
 TEST_F(Html, ADrawingHasNoNamesOfItsOwn) {
   const std::string svg =
       "<?xml version=\"1.0\"?>\n<!DOCTYPE svg PUBLIC \"-//W3C//DTD SVG 1.1//EN\" \"http://www.w3.org/svg11.dtd\">\n"

@@ -35,6 +35,7 @@ inline std::string drawn(const report::Document& document) {
   for (const report::Block& block : document) {
     if (const auto* plot = std::get_if<report::Plot>(&block)) {
       text += fmt::format("{}, {}{}\n", plot->title, plot->unit, plot->logarithmic ? ", logarithmic" : "");
+      for (const std::string& name : plot->names) text += name + (&name == &plot->names.back() ? "\n" : " ");
       for (const report::PlotCurve& curve : plot->curves) {
         text += fmt::format("{} ({}{}):", curve.label, curve.colour, curve.dashed ? ", dashed" : "");
         for (const report::PlotPoint& point : curve.points) {
