@@ -41,9 +41,13 @@
     });
   }
 
-  function spreadText(point, unit) {
-    return point.low == null ? '' : ` (${point.low.toPrecision(5)} to ${point.high.toPrecision(5)} ${unit})`;
-  }
+  const valueText = ({y, low, high}, unit) => `${y.toPrecision(5)} ${unit}` +
+    (low == null ? '' : ` (${low.toPrecision(5)} to ${high.toPrecision(5)} ${unit})`);
+
+  const sizeAxis = () => ({
+    type: 'linear', grid: {}, title: {display: true, text: 'message size, bytes'},
+    ticks: {stepSize: 1, callback: (value) => Number.isInteger(value) ? sizeText(2 ** value) : ''},
+  });
 
   // An axis whose ticks are the values that have names: [value, name], ascending.
   const namedAxis = (title, named) => ({
@@ -52,39 +56,34 @@
     afterBuildTicks: (scale) => { scale.ticks = named.map(([value]) => ({value})); },
   });
 
-  const sizeAxis = {
-    type: 'linear', grid: {}, title: {display: true, text: 'message size, bytes'},
-    ticks: {stepSize: 1, callback: (value) => Number.isInteger(value) ? sizeText(2 ** value) : ''},
-  };
+  const valueAxis = (title, logarithmic, beginAtZero) => ({
+    type: logarithmic ? 'logarithmic' : 'linear', grid: {}, beginAtZero, title: {display: true, text: title},
+    ticks: logarithmic ? {callback: powerText} : {},
+  });
 
-  function curves(data) {
-    const names = data.names;
-    return {
-      type: 'line',
-      data: {datasets: data.curves.flatMap((curve) => curveSets(curve, names ? Number : Math.log2))},
-      options: {
-        parsing: false,
-        interaction: {mode: 'nearest', axis: 'x', intersect: false},
-        scales: {
-          x: names ? namedAxis('', [...names.entries()]) : {...sizeAxis},
-          y: {
-            type: data.logarithmic ? 'logarithmic' : 'linear', grid: {}, beginAtZero: !names,
-            ticks: data.logarithmic ? {callback: powerText} : {},
-            title: {display: true, text: data.unit},
-          },
-        },
-        plugins: {
-          tooltip: {
-            filter: (item) => !item.dataset.band,
-            callbacks: {
-              title: ([item]) => !item ? '' : names ? names[item.parsed.x] : sizeText(2 ** item.parsed.x),
-              label: (item) => `${item.dataset.label}: ${item.raw.y.toPrecision(5)} ${data.unit}` +
-                               spreadText(item.raw, data.unit),
-            },
-          },
+  // Lines, of which `nearest` finds the points that are told of: along x, or also along y.
+  const lineChart = (datasets, scales, nearest, title, label) => ({
+    type: 'line',
+    data: {datasets},
+    options: {
+      parsing: false,
+      scales,
+      interaction: {mode: 'nearest', axis: nearest, intersect: false},
+      plugins: {
+        tooltip: {
+          filter: (item) => !item.dataset.band,
+          callbacks: {title: ([item]) => item ? title(item) : '', label},
         },
       },
-    };
+    },
+  });
+
+  function curves({curves: all, names, unit, logarithmic}) {
+    return lineChart(
+      all.flatMap((curve) => curveSets(curve, names ? Number : Math.log2)),
+      {x: names ? namedAxis('', [...names.entries()]) : sizeAxis(), y: valueAxis(unit, logarithmic, !names)}, 'x',
+      ({parsed: {x}}) => names ? names[x] : sizeText(2 ** x),
+      ({dataset, raw}) => `${dataset.label}: ${valueText(raw, unit)}`);
   }
 
   // Lines of a name that is long: all of it is there.
@@ -165,30 +164,8 @@
       borderColor: colour(curve), backgroundColor: colour(curve), borderWidth: 2, pointRadius: 3,
       data: points.sort((a, b) => a.x - b.x),
     }));
-    return {
-      type: 'line',
-      data: {datasets: sets},
-      options: {
-        parsing: false,
-        interaction: {mode: 'nearest', axis: 'xy', intersect: false},
-        scales: {
-          x: namedAxis(axis.name, named),
-          y: {
-            type: 'logarithmic', grid: {}, ticks: {callback: powerText},
-            title: {display: true, text: `${quantity.name}, ${quantity.unit}`},
-          },
-        },
-        plugins: {
-          tooltip: {
-            filter: (item) => !item.dataset.band,
-            callbacks: {
-              title: (items) => items.length ? items[0].raw.said : '',
-              label: (item) => `${item.raw.y.toPrecision(5)} ${quantity.unit}` + spreadText(item.raw, quantity.unit),
-            },
-          },
-        },
-      },
-    };
+    const scales = {x: namedAxis(axis.name, named), y: valueAxis(`${quantity.name}, ${quantity.unit}`, true, false)};
+    return lineChart(sets, scales, 'xy', ({raw}) => raw.said, ({raw}) => valueText(raw, quantity.unit));
   }
 
   // A choice for each axis of a study, and what is shown of it.
