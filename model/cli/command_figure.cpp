@@ -9,7 +9,6 @@
 #include "model/cli/figure_page.hpp"
 #include "model/study/child_process.hpp"
 #include "model/study/figures.hpp"
-#include "model/study/gnuplot.hpp"
 #include "platforms/reader/platform_file.hpp"
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/topology/topology.hpp"
@@ -53,15 +52,6 @@ bench::Result make_result(const bench::FigureCurve& curve, const Platform& platf
   return result;
 }
 
-/// The picture is extra: the figure is done without it.
-void plot(const bench::Figure& figure, std::span<const bench::DrawnCurve> drawn, const std::filesystem::path& out) {
-  try {
-    bench::write_file(out / (figure.id + ".svg"), svg_plot(figure, drawn, "simulated"));
-  } catch (const EnvironmentError& error) {
-    std::cerr << "twinlink-sim: note: no " << figure.id << ".svg: " << error.what() << "\n";
-  }
-}
-
 /// Why the platform, which may lack the devices or ways, has no such curve; empty: it has.
 std::string why_not_on(const Platform& platform, const bench::FigureCurve& curve) {
   try {
@@ -74,7 +64,6 @@ std::string why_not_on(const Platform& platform, const bench::FigureCurve& curve
 /// Asked before anything runs: no output is the platform or another output.
 void require_own_files(const FigureOptions& options, std::span<const bench::Figure* const> figures) {
   for (const bench::Figure* figure : figures) {
-    bench::note_output("the plot", options.out / (figure->id + ".svg"));
     for (const bench::FigureCurve& curve : figure->curves) {
       for (const char* ending : {".json", ".csv"}) bench::note_output("a result", options.out / (curve.id + ending));
     }
@@ -114,7 +103,6 @@ ExitCode draw_figures(const FigureOptions& options, const std::string& command_l
     }
     progress.clear();
     std::cout << figure_text(*figure, drawn, "simulated") << "\n";
-    plot(*figure, drawn, options.out);
     simulated.push_back({.figure = figure, .platform = std::move(platform), .curves = std::move(drawn)});
   }
   bench::write_json_option(options.json, to_json(all));
@@ -122,7 +110,7 @@ ExitCode draw_figures(const FigureOptions& options, const std::string& command_l
     const std::vector<report::Attachment> data{{"figures.json", bench::to_text(to_json(all), 2)}};
     bench::write_file(options.report, to_html(figure_page(simulated), data));
   }
-  std::cout << "Result files (JSON and CSV, one per curve) and plots (SVG) are in " << options.out.string() << "\n";
+  std::cout << "Result files (JSON and CSV, one per curve) are in " << options.out.string() << "\n";
   if (page) std::cout << "The page with all of it: " << options.report.string() << "\n";
   return ExitCode::ok;
 }

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -12,13 +11,11 @@
 
 #include "model/cli/commands.hpp"
 #include "model/cli/result_page.hpp"
-#include "model/study/gnuplot.hpp"
+#include "platforms/report/document.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/figure/figures.hpp"
-#include "protocols/bench/report/document.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/frame.hpp"
-#include "protocols/bench/results/output_files.hpp"
 #include "protocols/bench/results/results.hpp"
 #include "protocols/bench/workload/workload_file.hpp"
 #include "protocols/core/errors.hpp"
@@ -30,21 +27,8 @@ struct PlotOptions {
   std::vector<std::filesystem::path> files{};
   std::vector<std::string> labels{};
   std::string title = "Bandwidth";
-  std::filesystem::path out{};
+  std::filesystem::path report{};
 };
-
-/// A look of its own for each curve, as long as there are enough.
-bench::FigureCurve curve_like(std::size_t number, std::string label) {
-  struct Look {
-    bench::Marker marker;
-    const char* colour;
-  };
-  using enum bench::Marker;
-  constexpr std::array kLooks{Look{circle, "#1f77b4"},  Look{square, "#ff7f0e"}, Look{triangle, "#2ca02c"},
-                              Look{diamond, "#d62728"}, Look{cross, "#9467bd"},  Look{star, "#8c564b"}};
-  const Look& look = kLooks.at(number % kLooks.size());
-  return {.label = std::move(label), .marker = look.marker, .colour = look.colour};
-}
 
 /// The curves of a workload's file: one for each algorithm, of bus bandwidth. What sends nothing has none.
 std::vector<bench::Result> curves_of(bench::WorkloadFile file) {
@@ -118,26 +102,14 @@ report::Document page_of(const std::string& title, const std::vector<bench::Resu
 }
 
 ExitCode plot_files(const PlotOptions& options) {
-  const std::string ending = options.out.extension().string();
-  if (!options.out.empty()) {
-    bench::require_output("--out", options.out);
-    if (ending != ".html" && ending != ".svg") {
-      throw UsageError("--out " + options.out.string() + ": a name that ends in .svg or .html is expected");
-    }
-    if (ending == ".html") report::require_html();
-  }
+  if (!options.report.empty()) require_page(options.report);
   const std::vector<bench::Result> results = read_curves(options);
-  bench::Figure figure{.id = "plot", .title = options.title};
-  for (const bench::Result& result : results) {
-    figure.curves.push_back(curve_like(figure.curves.size(), result.series.label));
-  }
   std::vector<bench::DrawnCurve> drawn;
-  for (std::size_t i = 0; i < results.size(); ++i) drawn.push_back({&figure.curves[i], results[i].series});
+  for (const bench::Result& result : results) drawn.push_back({.series = result.series});
   const bool same = std::ranges::all_of(results, [&](const auto& r) { return r.world == results.front().world; });
   const std::string world = same ? results.front().world : "measured and simulated";
-  std::cout << figure_text(figure, drawn, world);
-  if (ending == ".svg") bench::write_file(options.out, svg_plot(figure, drawn, world));
-  if (ending == ".html") bench::write_file(options.out, to_html(page_of(options.title, results)));
+  std::cout << figure_text({.title = options.title}, drawn, world);
+  if (!options.report.empty()) bench::write_file(options.report, to_html(page_of(options.title, results)));
   return ExitCode::ok;
 }
 
@@ -156,11 +128,9 @@ void add_plot_command(Program& program) {
       ->allow_extra_args(false)
       ->type_name("NAME,...");
   command->add_option("--title", options->title, "Above the plot")->type_name("TEXT")->capture_default_str();
-  command->add_option("--out", options->out, "Also a picture, or a page with tables")
-      ->type_name("FILE.svg|FILE.html")
-      ->group("Output");
-  bench::add_examples(*command, {"twinlink-sim plot results/kids-*.json --out kids.html",
-                                 "twinlink-sim plot before.json after.json --label before,after --out both.svg"});
+  add_page_option(*command, options->report, "plots of rates and times, and their tables");
+  bench::add_examples(*command, {"twinlink-sim plot results/kids-*.json --report kids.html",
+                                 "twinlink-sim plot before.json after.json --label before,after --title Both"});
   command->callback([&program, options] { program.action = [options] { return plot_files(*options); }; });
 }
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "platforms/machine/platform.hpp"
+#include "platforms/report/document.hpp"
 #include "protocols/bench/figure/figures.hpp"
-#include "protocols/bench/report/document.hpp"
 
 namespace twinlink::model {
 

@@ -5,8 +5,8 @@
 
 #include "model/cli/observed_message.hpp"
 #include "platforms/machine/platform.hpp"
+#include "platforms/report/document.hpp"
 #include "platforms/tools/drawing.hpp"
-#include "protocols/bench/report/document.hpp"
 
 namespace twinlink::model {
 

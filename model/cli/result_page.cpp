@@ -190,12 +190,13 @@ report::Document curve_plots(const std::string& title, std::span<const bench::Re
     for (const char* what : {" MB/s", " us", " p5 us", " p95 us", " cpu us"})
       titles.push_back(result.series.label + what);
   }
+  const bool both_worlds = std::ranges::any_of(results, [&](const auto& r) { return r.world != results[0].world; });
   SizeTable table(titles);
   std::size_t column = 1;
   for (const bench::Result& result : results) {
     report::PlotCurve rate{.label = result.series.label,
                            .colour = static_cast<int>(rates.curves.size()),
-                           .dashed = results.size() > 1 && result.world == "simulated"};
+                           .dashed = both_worlds && result.world == "simulated"};
     report::PlotCurve time = rate;
     for (const bench::Point& point : result.series.points) {
       const auto size = static_cast<double>(point.size.count());

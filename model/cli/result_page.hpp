@@ -8,7 +8,7 @@
 
 #include "model/study/watch/round_watch.hpp"
 #include "platforms/machine/platform.hpp"
-#include "protocols/bench/report/document.hpp"
+#include "platforms/report/document.hpp"
 #include "protocols/bench/results/results.hpp"
 #include "protocols/bench/workload/workload_options.hpp"
 

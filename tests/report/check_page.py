@@ -104,9 +104,14 @@ def faults_of_curves(figure):
     """Every point must stand in the table, in its curve's column or row and at its size, and every size be drawn."""
     titles, body, unit = figure.rows[0], figure.rows[1:], figure.data["unit"]
     by_size = titles[0] == "size"
+    names = figure.data.get("names", [])
+    if names and names != [row[0] for row in body]:
+        yield "the table has other names"
     drawn = set()
     for curve in figure.data["curves"]:
-        if by_size:
+        if names:
+            cells = {place: row[1] for place, row in enumerate(body)}
+        elif by_size:
             column = titles.index(f"{curve['label']} {unit}")
             cells = {size_of(row[0]): row[column] for row in body}
         else:
@@ -120,8 +125,9 @@ def faults_of_curves(figure):
                 yield f"{y} of '{curve['label']}' at {x} is not in the table"
             if low is not None and not low <= y <= high:
                 yield f"{y} of '{curve['label']}' at {x} is not between its percentiles"
-    sizes = [size_of(row[0]) for row in body] if by_size else filter(None, map(size_of, titles))
-    for size in set(sizes) - drawn - {0}:
+    sizes = (range(len(names)) if names else [size_of(row[0]) for row in body] if by_size
+             else filter(None, map(size_of, titles)))
+    for size in set(sizes) - drawn - (set() if names else {0}):
         yield f"size {size} of the table is not drawn"
 
 

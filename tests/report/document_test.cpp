@@ -1,4 +1,4 @@
-#include "protocols/bench/report/document.hpp"
+#include "platforms/report/document.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "protocols/bench/report/document.hpp"
+#include "platforms/report/document.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::report {
@@ -61,6 +61,12 @@ TEST_F(Html, APlotCarriesItsNumbersUnrounded) {
   EXPECT_EQ(nlohmann::json::parse(between(page_of({plot}), "class=\"data\">", "</script>")),
             nlohmann::json::parse(R"({"kind": "curves", "unit": "us", "logarithmic": true, "curves": [{"label": "a",
               "colour": 3, "dashed": true, "points": [[4.0, 0.3333333333333333, 0.25, 0.5], [8.0, 2.0, null, null]]}]})"));
+}
+
+TEST_F(Html, APlotNamesWhatItsPointsAreOf) {
+  const Plot plot{.names = {"Monday", "Tuesday"}, .curves = {{.points = {{0, 1}, {1, 2}}}}};
+  const auto data = nlohmann::json::parse(between(page_of({plot}), "class=\"data\">", "</script>"));
+  EXPECT_EQ(data.at("names"), (nlohmann::json{"Monday", "Tuesday"}));
 }
 
 TEST_F(Html, ADrawingHasNoNamesOfItsOwn) {

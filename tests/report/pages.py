@@ -49,6 +49,19 @@ def write_pair(source, folder):
     return files
 
 
+def write_history(validate, source, folder, page):
+    """Of a node that takes half as long again on its second day."""
+    (folder / "fleet/node").mkdir(parents=True, exist_ok=True)
+    (folder / "fleet.sqlite").unlink(missing_ok=True)
+    probes = json.loads((source / "validate/data/h200-nvlink-probes.json").read_text())
+    for day, factor in ((1, 1), (2, 1.5)):
+        probes["environment"]["date"] = f"2026-11-0{day}T07:00:00Z"
+        lines = [{name: factor * value if name.endswith("_us") else value for name, value in line.items()}
+                 for line in probes["lines"]]
+        (folder / "fleet/node/probes.json").write_text(json.dumps({**probes, "lines": lines}))
+        run(validate, "fleet", folder / "fleet", "--history", folder / "fleet.sqlite", "--report", page, codes=(0, 1))
+
+
 def write_pages(programs, source, folder):
     """The pages by name."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -78,7 +91,9 @@ def write_pages(programs, source, folder):
             pages["study"])
         pages["plot"] = folder / "plot.html"
         run(programs / "twinlink-sim", "plot", folder / "result.json", source / "validate/data/h200-nvlink-host.json",
-            "--label", f"simulated,{NASTY}", "--out", pages["plot"])
+            "--label", f"simulated,{NASTY}", "--report", pages["plot"])
+        pages["history"] = folder / "history.html"
+        write_history(validate, source, folder, pages["history"])
     if (programs / "twinlink-real").exists() and shutil.which("mpirun"):
         run("mpirun", "-n", 2, "--oversubscribe", programs / "twinlink-real", "run", "-p", "gpudirect-v1", "-b", "64K", "-e",
             "64K", "--timeline", folder / "real.json", environment={"OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -159,6 +174,13 @@ def check_study(page, folder):
     expect("and has its spread", all(low <= y <= high for _, ((y, low, high), _) in explorer.data["rows"]))
 
 
+def check_history(page):
+    chart = next(figure for figure in check_page.parse(page.read_text()).figures if figure.data and "names" in figure.data)
+    expect("the dates are named", chart.data["names"] == ["2026-11-01T07:00:00Z", "2026-11-02T07:00:00Z"])
+    (_, before, *_), (_, after, *_) = (point for curve in chart.data["curves"] for point in curve["points"])
+    expect("the second day took half as long again", abs(after / before - 1.5) < 1e-6)
+
+
 def check_timeline(file, ranks, words, tracks, simulated=True):
     """Viewers show slices of a track that overlap wrongly, and lose arrows whose ends are in no slice."""
     events = json.loads(file.read_text())["traceEvents"]
@@ -213,6 +235,7 @@ def main():
         check_run(pages["run"], folder)
         check_workload(pages["workload"], folder)
         check_study(pages["study"], folder)
+        check_history(pages["history"])
         check_timeline(folder / "run.json", 2, {"copy out", "send", "receive", "copy in"},
                        {"sends", "receives", "stream 0", "control messages", "copy engine, device-to-pinned",
                         "node 0 hca0 out", "node 1 hca0 in"})

@@ -6,7 +6,7 @@
 #include <string>
 #include <variant>
 
-#include "protocols/bench/report/document.hpp"
+#include "platforms/report/document.hpp"
 
 namespace twinlink::report {
 

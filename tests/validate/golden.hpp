@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "protocols/bench/report/document.hpp"
+#include "platforms/report/document.hpp"
 #include "tests/validate/scratch_folder.hpp"
 
 namespace twinlink::validate::test {
@@ -35,6 +35,7 @@ inline std::string drawn(const report::Document& document) {
   for (const report::Block& block : document) {
     if (const auto* plot = std::get_if<report::Plot>(&block)) {
       text += fmt::format("{}, {}{}\n", plot->title, plot->unit, plot->logarithmic ? ", logarithmic" : "");
+      for (const std::string& name : plot->names) text += name + (&name == &plot->names.back() ? "\n" : " ");
       for (const report::PlotCurve& curve : plot->curves) {
         text += fmt::format("{} ({}{}):", curve.label, curve.colour, curve.dashed ? ", dashed" : "");
         for (const report::PlotPoint& point : curve.points) {

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "protocols/bench/report/document.hpp"
+#include "platforms/report/document.hpp"
 #include "validate/calibrate/calibration.hpp"
 
 namespace twinlink::validate {

@@ -2,7 +2,7 @@
 // stable; a table with a row for each curve; and where protocols cross in either world.
 #pragma once
 
-#include "protocols/bench/report/document.hpp"
+#include "platforms/report/document.hpp"
 #include "validate/compare/comparison.hpp"
 
 namespace twinlink::validate {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "protocols/bench/report/junit.hpp"
+#include "platforms/report/junit.hpp"
 
 namespace twinlink::validate {
 namespace {

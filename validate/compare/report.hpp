@@ -8,7 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "protocols/bench/report/document.hpp"
+#include "platforms/report/document.hpp"
 #include "validate/compare/comparison.hpp"
 
 namespace twinlink::validate {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "protocols/bench/report/document.hpp"
+#include "platforms/report/document.hpp"
 #include "validate/compare/comparison.hpp"
 
 namespace twinlink::validate {

@@ -17,7 +17,9 @@ using report::Column;
 using report::Document;
 using report::Heading;
 using report::Paragraph;
-using report::Picture;
+using report::Plot;
+using report::PlotCurve;
+using report::PlotPoint;
 using report::Table;
 
 constexpr auto kLeft = Column::Align::left;
@@ -45,59 +47,25 @@ Table dates_table(const Regression& regression) {
   return table;
 }
 
-/// Points over their order in time, as wide bars of their spread; those of the regression in another colour. It lies on
-/// white paper on a dark page as well, as drawings do.
-std::string chart_of(const Regression& regression) {
-  constexpr double kWidth = 640;
-  constexpr double kHeight = 220;
-  constexpr double kLeftEdge = 70;
-  constexpr double kBottom = 40;
-  constexpr double kTop = 15;
+/// A curve for each judgement, along the dates.
+Plot chart_of(const std::string& title, const Regression& regression) {
   constexpr double kSpread = 1.645;  // to the 5th and 95th percentile
-  double low = regression.dated.front().log_us;
-  double high = low;
+  Plot plot{
+      .title = title,
+      .unit = "us",
+      .curves = {{.label = "as it was"}, {.label = "slower", .colour = 1}, {.label = "~ not judged", .colour = 7}},
+      .table = dates_table(regression)};
   for (const DatedFigure& dated : regression.dated) {
-    low = std::min(low, dated.log_us - kSpread * dated.deviation);
-    high = std::max(high, dated.log_us + kSpread * dated.deviation);
-  }
-  const double margin = std::max(0.05 * (high - low), 0.01);
-  low -= margin;
-  high += margin;
-  const std::size_t count = regression.dated.size();
-  const auto x_of = [&](std::size_t i) {
-    return kLeftEdge + (kWidth - kLeftEdge - 30) * (static_cast<double>(i) + 0.5) / static_cast<double>(count);
-  };
-  const auto y_of = [&](double value) { return kTop + (kHeight - kTop - kBottom) * (high - value) / (high - low); };
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
-      "font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n",
-      kWidth, kHeight);
-  for (int i = 0; i <= 3; ++i) {
-    const double value = low + (high - low) * i / 3;
-    svg += fmt::format(
-        "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" stroke=\"#ccc\"/>"
-        "<text x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5:.4g} us</text>\n",
-        kLeftEdge, kWidth - 20, y_of(value), kLeftEdge - 6, y_of(value) + 4, std::exp(value));
-  }
-  const std::size_t step = std::max<std::size_t>(1, count / 6);
-  for (std::size_t i = 0; i < count; ++i) {
-    const DatedFigure& dated = regression.dated[i];
-    const bool slow = dated.date >= regression.since;
-    const char* const colour = dated.unstable ? "#888" : slow ? "#d6601a" : "#2166ac";
-    svg += fmt::format(
-        "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" stroke=\"{3}\" stroke-width=\"2\"/>"
-        "<circle cx=\"{0:.1f}\" cy=\"{4:.1f}\" r=\"4\" fill=\"{3}\"/>",
-        x_of(i), y_of(dated.log_us - kSpread * dated.deviation), y_of(dated.log_us + kSpread * dated.deviation), colour,
-        y_of(dated.log_us));
-    if (dated.unstable)
-      svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">~</text>", x_of(i) + 6, y_of(dated.log_us) + 4);
-    if (i % step == 0) {
-      svg += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", x_of(i), kHeight - 18,
-                         report::escaped_markup(dated.date.substr(0, 10)));
+    PlotPoint point{.x = static_cast<double>(plot.names.size()), .y = std::exp(dated.log_us)};
+    if (dated.deviation > 0) {
+      point.low = std::exp(dated.log_us - kSpread * dated.deviation);
+      point.high = std::exp(dated.log_us + kSpread * dated.deviation);
     }
-    svg += "\n";
+    plot.names.push_back(dated.date);
+    plot.curves[dated.unstable ? 2 : dated.date < regression.since ? 0 : 1].points.push_back(point);
   }
-  return svg + "</svg>\n";
+  std::erase_if(plot.curves, [](const PlotCurve& curve) { return curve.points.empty(); });
+  return plot;
 }
 
 struct Ill {
@@ -155,10 +123,9 @@ Document history_report(const Fleet& fleet, const std::vector<NodeHistory>& hist
   for (std::size_t i = 0; charts && i < std::min(kMostCharts, ill.size()); ++i) {
     const Regression& worst = ill[i].history->regressions.front();
     document.emplace_back(
-        Picture{.title = fmt::format("{}: {}, {}", named(fleet.files.nodes[ill[i].node], places_of(worst.key)),
-                                     worst.key.name, to_string(worst.band)),
-                .svg = chart_of(worst),
-                .table = dates_table(worst)});
+        chart_of(fmt::format("{}: {}, {}", named(fleet.files.nodes[ill[i].node], places_of(worst.key)), worst.key.name,
+                             to_string(worst.band)),
+                 worst));
   }
   return document;
 }

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "protocols/bench/report/junit.hpp"
+#include "platforms/report/junit.hpp"
 #include "validate/nodes/fleet_report.hpp"
 
 namespace twinlink::validate {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "model/study/sweep/study_results.hpp"
-#include "protocols/bench/report/document.hpp"
+#include "platforms/report/document.hpp"
 
 namespace twinlink::model {
 

@@ -74,7 +74,7 @@ std::string figure_text(const Figure& figure, std::span<const DrawnCurve> curves
     const auto& [of, series] = curves[i];
     legend += fmt::format("  ({}) {}\n      {} to {}: {}\n", i + 1, series.label, series.from, series.to,
                           series.points.back().path);
-    if (!of->of_the_page) continue;
+    if (of != nullptr && !of->of_the_page) continue;
     Curve curve{.label = fmt::format("({}) {}", i + 1, series.label)};
     for (const Point& point : series.points) curve.points.push_back({point.size, point.bandwidth_MBps});
     plotted.push_back(std::move(curve));

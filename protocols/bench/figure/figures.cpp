@@ -9,133 +9,81 @@
 namespace twinlink::bench {
 namespace {
 
-const Place kNode0{0, 0, {}};
-const Place kNode1{1, 0, {}};
-const Place kGpu1{0, 1, {}};
-const Place kGpu2{0, 2, {}};
+struct Ends {
+  Place from{};
+  Place to{};
+};
+const Ends kNodes{{0, 0, {}}, {1, 0, {}}};
+const Ends kPeers{{0, 1, {}}, {0, 2, {}}};  // below one hub
+const Ends kApart{{0, 0, {}}, {0, 1, {}}};  // no peer access
+const Ends kBack{kApart.to, kApart.from};
+
+FigureCurve curve(const std::string& id, const std::string& label, const std::string& protocol, const Ends& ends,
+                  const SettingsOptions& settings = {}) {
+  return {.id = id, .label = label, .protocol = protocol, .from = ends.from, .to = ends.to, .settings = settings};
+}
+
+FigureCurve copies(const std::string& id, const std::string& label, Memory host) {
+  return {.id = id, .label = label, .copy = host, .from = kNodes.from, .to = kNodes.from};
+}
 
 FigureCurve library(const std::string& id, Bytes block) {
-  return {.id = id,
-          .label = "device buffers through the library, blocks of " + format_size(block),
-          .protocol = "cuda-aware",
-          .from = kNode0,
-          .to = kNode1,
-          .settings = {.preset = "mvapich2-1.8", .chunk = block},
-          .marker = Marker::star,
-          .colour = "brown"};
+  return curve(id, "device buffers through the library, blocks of " + format_size(block), "cuda-aware", kNodes,
+               {.preset = "mvapich2-1.8", .chunk = block});
+}
+
+FigureCurve peers(const std::string& id, const std::string& label, const std::string& engine) {
+  FigureCurve made = curve(id, label, "gpudirect-v2", kPeers, {.options = {{"engine", engine}}});
+  made.support = Support::Kind::yes;
+  return made;
+}
+
+FigureCurve fallback(const std::string& id, const std::string& label, const Ends& ends) {
+  FigureCurve made = curve(id, label, "gpudirect-v2", ends);
+  made.support = Support::Kind::fallback;
+  made.pattern = Pattern::bandwidth;
+  return made;
+}
+
+FigureCurve beside_the_page(FigureCurve made) {
+  made.of_the_page = false;
+  return made;
 }
 
 Figure kfs() {
-  FigureCurve unshared{.id = "kfs-unshared",
-                       .label = "gpu-gpu, page-locked buffers that the adapter does not share",
-                       .protocol = "staging",
-                       .from = kNode0,
-                       .to = kNode1,
-                       .settings = {.options = {{"memory", "pinned"}}},
-                       .of_the_page = false};
-  FigureCurve blocks256 = library("kfs-library-256K", 256_KiB);
-  FigureCurve blocks512 = library("kfs-library-512K", 512_KiB);
-  blocks256.of_the_page = blocks512.of_the_page = false;
-  return {.id = "keeneland-kfs",
-          .title = "Bandwidth on Keeneland KFS",
-          .platform = "keeneland-kfs.yaml",
-          .curves = {{.id = "kfs-host",
-                      .label = "host to host, between nodes, no GPU",
-                      .protocol = "host",
-                      .from = kNode0,
-                      .to = kNode1,
-                      .marker = Marker::diamond,
-                      .colour = "green"},
-                     {.id = "kfs-copy-pageable",
-                      .label = "host-GPU copy, not page-locked",
-                      .copy = Memory::pageable,
-                      .from = kNode0,
-                      .to = kNode0},
-                     {.id = "kfs-copy-pinned",
-                      .label = "host-GPU copy, page-locked",
-                      .copy = Memory::pinned,
-                      .from = kNode0,
-                      .to = kNode0,
-                      .marker = Marker::square,
-                      .colour = "red"},
-                     {.id = "kfs-gpu-gpu",
-                      .label = "gpu-gpu between nodes, explicit copies",
-                      .protocol = "staging",
-                      .from = kNode0,
-                      .to = kNode1,
-                      .marker = Marker::triangle,
-                      .colour = "blue"},
-                     {.id = "kfs-v1",
-                      .label = "gpu-gpu with GPUDirect v1",
-                      .protocol = "gpudirect-v1",
-                      .from = kNode0,
-                      .to = kNode1,
-                      .marker = Marker::cross,
-                      .colour = "purple"},
-                     library("kfs-library", 64_KiB),
-                     std::move(blocks256),
-                     std::move(blocks512),
-                     std::move(unshared)},
-          .rising = {{"kfs-copy-pageable", "kfs-copy-pinned"},
-                     {"kfs-gpu-gpu", "kfs-v1"},
-                     {"kfs-v1", "kfs-library"},
-                     {"kfs-unshared", "kfs-v1"}}};
+  return {
+      .id = "keeneland-kfs",
+      .title = "Bandwidth on Keeneland KFS",
+      .platform = "keeneland-kfs.yaml",
+      .curves = {curve("kfs-host", "host to host, between nodes, no GPU", "host", kNodes),
+                 copies("kfs-copy-pageable", "host-GPU copy, not page-locked", Memory::pageable),
+                 copies("kfs-copy-pinned", "host-GPU copy, page-locked", Memory::pinned),
+                 curve("kfs-gpu-gpu", "gpu-gpu between nodes, explicit copies", "staging", kNodes),
+                 curve("kfs-v1", "gpu-gpu with GPUDirect v1", "gpudirect-v1", kNodes), library("kfs-library", 64_KiB),
+                 beside_the_page(library("kfs-library-256K", 256_KiB)),
+                 beside_the_page(library("kfs-library-512K", 512_KiB)),
+                 beside_the_page(curve("kfs-unshared", "gpu-gpu, page-locked buffers that the adapter does not share",
+                                       "staging", kNodes, {.options = {{"memory", "pinned"}}}))},
+      .rising = {{"kfs-copy-pageable", "kfs-copy-pinned"},
+                 {"kfs-gpu-gpu", "kfs-v1"},
+                 {"kfs-v1", "kfs-library"},
+                 {"kfs-unshared", "kfs-v1"}}};
 }
 
 Figure kids() {
-  const auto peers = [](const std::string& id, const std::string& label, const std::string& engine, Marker marker,
-                        const std::string& colour) {
-    return FigureCurve{.id = id,
-                       .label = label,
-                       .protocol = "gpudirect-v2",
-                       .from = kGpu1,
-                       .to = kGpu2,
-                       .support = Support::Kind::yes,
-                       .settings = {.options = {{"engine", engine}}},
-                       .marker = marker,
-                       .colour = colour};
-  };
-  const auto fallback = [](const std::string& id, const std::string& label, const Place& from, const Place& to,
-                           Marker marker) {
-    return FigureCurve{.id = id,
-                       .label = label,
-                       .protocol = "gpudirect-v2",
-                       .from = from,
-                       .to = to,
-                       .support = Support::Kind::fallback,
-                       .pattern = Pattern::bandwidth,
-                       .marker = marker,
-                       .colour = "blue"};
-  };
   return {
       .id = "keeneland-kids",
       .title = "GPUDirect v2 on Keeneland KIDS",
       .platform = "keeneland-kids.yaml",
-      .curves = {peers("kids-peer", "GPU 1 and 2, one hub, peer copies", "copy-engine", Marker::cross, "purple"),
-                 peers("kids-stores", "GPU 1 and 2, a kernel stores", "kernel-push", Marker::square, "red"),
-                 peers("kids-loads", "GPU 1 and 2, a kernel loads", "kernel-pull", Marker::star, "brown"),
-                 fallback("kids-fallback-0-1", "GPU 0 to 1, refused, driver's copies", kNode0, kGpu1, Marker::triangle),
-                 fallback("kids-fallback-1-0", "GPU 1 to 0, refused, driver's copies", kGpu1, kNode0, Marker::diamond),
-                 {.id = "kids-explicit-pinned",
-                  .label = "GPU 0 and 1, explicit copies, page-locked",
-                  .protocol = "gpudirect-v1",
-                  .from = kNode0,
-                  .to = kGpu1,
-                  .settings = {.chunk = 64_MiB, .options = {{"buffers", "shared"}}},
-                  .marker = Marker::square,
-                  .colour = "orange"},
-                 {.id = "kids-explicit-pageable",
-                  .label = "GPU 0 and 1, explicit copies, not page-locked",
-                  .protocol = "staging",
-                  .from = kNode0,
-                  .to = kGpu1},
-                 {.id = "kids-host",
-                  .label = "host to host within the node, no GPU",
-                  .protocol = "host",
-                  .from = kNode0,
-                  .to = kGpu1,
-                  .marker = Marker::diamond,
-                  .colour = "green"}},
+      .curves = {peers("kids-peer", "GPU 1 and 2, one hub, peer copies", "copy-engine"),
+                 peers("kids-stores", "GPU 1 and 2, a kernel stores", "kernel-push"),
+                 peers("kids-loads", "GPU 1 and 2, a kernel loads", "kernel-pull"),
+                 fallback("kids-fallback-0-1", "GPU 0 to 1, refused, driver's copies", kApart),
+                 fallback("kids-fallback-1-0", "GPU 1 to 0, refused, driver's copies", kBack),
+                 curve("kids-explicit-pinned", "GPU 0 and 1, explicit copies, page-locked", "gpudirect-v1", kApart,
+                       {.chunk = 64_MiB, .options = {{"buffers", "shared"}}}),
+                 curve("kids-explicit-pageable", "GPU 0 and 1, explicit copies, not page-locked", "staging", kApart),
+                 curve("kids-host", "host to host within the node, no GPU", "host", kApart)},
       .rising = {{"kids-fallback-0-1", "kids-peer"},
                  {"kids-fallback-1-0", "kids-peer"},
                  {"kids-explicit-pinned", "kids-peer"},

@@ -1,5 +1,5 @@
-// The two figures of "GPUDirect Performance on Keeneland": which curves they have. The page gives their order, markers
-// and colours and what each curve is, not its numbers. Simulated on the page's machines, measured on this one.
+// The two figures of "GPUDirect Performance on Keeneland": which curves they have. The page gives their order and what
+// each curve is, not its numbers. Simulated on the page's machines, measured on this one.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,6 @@
 
 namespace twinlink::bench {
 
-enum class Marker { diamond, circle, square, triangle, cross, star };
-
 struct FigureCurve {
   std::string id{};  ///< of its result files
   std::string label{};
@@ -29,13 +27,11 @@ struct FigureCurve {
   std::optional<Support::Kind> support{};
   Pattern pattern = Pattern::pingpong;  ///< half of a round trip, as the page has it; bandwidth: this direction alone
   SettingsOptions settings{};
-  Marker marker = Marker::circle;
-  std::string colour = "black";
   bool of_the_page = true;  ///< others are in the table and the files, not in the plot
 };
 
 struct Figure {
-  std::string id{};  ///< of its plot
+  std::string id{};  ///< by which users name it
   std::string title{};
   std::string platform{};  ///< file name within the folder of platforms
   std::vector<FigureCurve> curves{};
@@ -56,9 +52,8 @@ void set_curve(RunOptions& options, const FigureCurve& curve);
 /// Every rank calls it; the series is complete on plan.first.
 Series measure_curve(MeasuredRank& rank, const FigureCurve& curve, const Plan& plan);
 
-/// A figure with what became of its curves, in their order.
 struct DrawnCurve {
-  const FigureCurve* curve = nullptr;
+  const FigureCurve* curve = nullptr;  ///< null: of no figure
   Series series{};
 };
 

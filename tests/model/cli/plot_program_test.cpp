@@ -26,7 +26,7 @@ TEST(PlotProgram, DrawsCurvesOfFilesAndTellsThemApart) {
 
 TEST(PlotProgram, WritesAPageWithTheNamesThatAreGiven) {
   const std::string page = ::testing::TempDir() + "twinlink-plot.html";
-  const Ended ended = run("plot " + kMeasured + " " + kOther + " --label '<a>,b' --title Two --out " + page);
+  const Ended ended = run("plot " + kMeasured + " " + kOther + " --label '<a>,b' --title Two --report " + page);
   if (ended.code == 77) GTEST_SKIP() << "no Chart.js here";
   EXPECT_EQ(ended.code, 0) << ended.text;
   const std::string text = bench::read_file(page);
@@ -67,7 +67,7 @@ TEST(PlotProgram, RefusesWhatItCannotDraw) {
     EXPECT_THAT(said("plot " + arguments, 2), HasSubstr(why));
   };
   refused(kMeasured + " --label a,b", "--label: 2 names for 1 files");
-  refused(kMeasured + " --out x.png", "a name that ends in .svg or .html is expected");
+  refused(kMeasured + " --report x.svg", "a name that ends in .html is expected");
   refused("README.md", "not JSON");
   refused("validate/data/h200-nvlink-probes.json", "error");
   refused("", "files");

@@ -156,7 +156,7 @@ TEST(Report, APageHasPercentilesWhereTheFileTellsThem) {
            std::get<report::Plot>(block).title == "staging: time of a message";
   });
   ASSERT_NE(plot, page.end());
-  const auto& [title, unit, logarithmic, curves, table] = std::get<report::Plot>(*plot);
+  const auto& [title, unit, logarithmic, names, curves, table] = std::get<report::Plot>(*plot);
   EXPECT_EQ(table.rows.at(0), (std::vector<std::string>{"1K", "10.000", "8.500", "12.500", "10.000", "+0.00 %"}));
   EXPECT_EQ(table.rows.at(1), (std::vector<std::string>{"4K", "16.000", "", "", "16.000", "+0.00 %"}));
   EXPECT_EQ(curves.at(0).points.at(0).low, 8.5);

@@ -343,7 +343,7 @@ TEST(HistoryReport, IsAsItWas) {
   const report::Document many = history_report(fleet, history, true);
   EXPECT_THAT(to_text(many), HasSubstr("And 2 more."));
   EXPECT_EQ(
-      std::ranges::count_if(many, [](const auto& block) { return std::holds_alternative<report::Picture>(block); }), 6);
+      std::ranges::count_if(many, [](const auto& block) { return std::holds_alternative<report::Plot>(block); }), 6);
 }
 
 }  // namespace

@@ -33,48 +33,57 @@
     return spread.length ? [line, edge('low', {fill: false}), edge('high', {fill: '-1'})] : [line];
   }
 
-  function curveSets(curve) {
+  function curveSets(curve, placeOf) {
     return withBand({
       label: curve.label, borderColor: colour(curve.colour), backgroundColor: colour(curve.colour),
       borderDash: curve.dashed ? [6, 4] : [], borderWidth: 2, pointRadius: curve.dashed ? 0 : 2.5,
-      data: curve.points.map(([x, y, low, high]) => ({x: Math.log2(x), y, low, high})),
+      data: curve.points.map(([x, y, low, high]) => ({x: placeOf(x), y, low, high})),
     });
   }
 
-  function spreadText(point, unit) {
-    return point.low == null ? '' : ` (${point.low.toPrecision(5)} to ${point.high.toPrecision(5)} ${unit})`;
-  }
+  const valueText = ({y, low, high}, unit) => `${y.toPrecision(5)} ${unit}` +
+    (low == null ? '' : ` (${low.toPrecision(5)} to ${high.toPrecision(5)} ${unit})`);
 
-  function curves(data) {
-    return {
-      type: 'line',
-      data: {datasets: data.curves.flatMap(curveSets)},
-      options: {
-        parsing: false,
-        interaction: {mode: 'nearest', axis: 'x', intersect: false},
-        scales: {
-          x: {
-            type: 'linear', grid: {}, title: {display: true, text: 'message size, bytes'},
-            ticks: {stepSize: 1, callback: (value) => Number.isInteger(value) ? sizeText(2 ** value) : ''},
-          },
-          y: {
-            type: data.logarithmic ? 'logarithmic' : 'linear', grid: {}, beginAtZero: true,
-            ticks: data.logarithmic ? {callback: powerText} : {},
-            title: {display: true, text: data.unit},
-          },
-        },
-        plugins: {
-          tooltip: {
-            filter: (item) => !item.dataset.band,
-            callbacks: {
-              title: (items) => items.length ? sizeText(2 ** items[0].parsed.x) : '',
-              label: (item) => `${item.dataset.label}: ${item.raw.y.toPrecision(5)} ${data.unit}` +
-                               spreadText(item.raw, data.unit),
-            },
-          },
+  const sizeAxis = () => ({
+    type: 'linear', grid: {}, title: {display: true, text: 'message size, bytes'},
+    ticks: {stepSize: 1, callback: (value) => Number.isInteger(value) ? sizeText(2 ** value) : ''},
+  });
+
+  // An axis whose ticks are the values that have names: [value, name], ascending.
+  const namedAxis = (title, named) => ({
+    type: 'linear', bounds: 'data', grid: {}, title: {display: title !== '', text: title},
+    ticks: {callback: (_, i) => named[i][1]},
+    afterBuildTicks: (scale) => { scale.ticks = named.map(([value]) => ({value})); },
+  });
+
+  const valueAxis = (title, logarithmic, beginAtZero) => ({
+    type: logarithmic ? 'logarithmic' : 'linear', grid: {}, beginAtZero, title: {display: true, text: title},
+    ticks: logarithmic ? {callback: powerText} : {},
+  });
+
+  // Lines, of which `nearest` finds the points that are told of: along x, or also along y.
+  const lineChart = (datasets, scales, nearest, title, label) => ({
+    type: 'line',
+    data: {datasets},
+    options: {
+      parsing: false,
+      scales,
+      interaction: {mode: 'nearest', axis: nearest, intersect: false},
+      plugins: {
+        tooltip: {
+          filter: (item) => !item.dataset.band,
+          callbacks: {title: ([item]) => item ? title(item) : '', label},
         },
       },
-    };
+    },
+  });
+
+  function curves({curves: all, names, unit, logarithmic}) {
+    return lineChart(
+      all.flatMap((curve) => curveSets(curve, names ? Number : Math.log2)),
+      {x: names ? namedAxis('', [...names.entries()]) : sizeAxis(), y: valueAxis(unit, logarithmic, !names)}, 'x',
+      ({parsed: {x}}) => names ? names[x] : sizeText(2 ** x),
+      ({dataset, raw}) => `${dataset.label}: ${valueText(raw, unit)}`);
   }
 
   // Lines of a name that is long: all of it is there.
@@ -149,39 +158,14 @@
     const {sizes, curves: all} = chosenCurves(data, chosen);
     const axis = data.axes[chosen.along];
     const quantity = data.quantities[chosen.quantity];
-    // Named are the values that there are.
-    const places = axis.values.map((text, i) => sizes ? Math.log2(numberOf(text)) : i);
-    const ticks = places.map((value, i) => ({value, label: axis.values[i]})).sort((a, b) => a.value - b.value);
+    const named = axis.values.map((text, i) => [sizes ? Math.log2(numberOf(text)) : i, text]).sort(([a], [b]) => a - b);
     const sets = all.flatMap(([curve, points]) => withBand({
       label: chosen.curves < 0 ? quantity.name : `${data.axes[chosen.curves].name} ${data.axes[chosen.curves].values[curve]}`,
       borderColor: colour(curve), backgroundColor: colour(curve), borderWidth: 2, pointRadius: 3,
       data: points.sort((a, b) => a.x - b.x),
     }));
-    return {
-      type: 'line',
-      data: {datasets: sets},
-      options: {
-        parsing: false,
-        interaction: {mode: 'nearest', axis: 'xy', intersect: false},
-        scales: {
-          x: {type: 'linear', grid: {}, title: {display: true, text: axis.name}, ticks: {callback: (value, i) => ticks[i].label},
-              afterBuildTicks: (scale) => { scale.ticks = ticks.map(({value}) => ({value})); }},
-          y: {
-            type: 'logarithmic', grid: {}, ticks: {callback: powerText},
-            title: {display: true, text: `${quantity.name}, ${quantity.unit}`},
-          },
-        },
-        plugins: {
-          tooltip: {
-            filter: (item) => !item.dataset.band,
-            callbacks: {
-              title: (items) => items.length ? items[0].raw.said : '',
-              label: (item) => `${item.raw.y.toPrecision(5)} ${quantity.unit}` + spreadText(item.raw, quantity.unit),
-            },
-          },
-        },
-      },
-    };
+    const scales = {x: namedAxis(axis.name, named), y: valueAxis(`${quantity.name}, ${quantity.unit}`, true, false)};
+    return lineChart(sets, scales, 'xy', ({raw}) => raw.said, ({raw}) => valueText(raw, quantity.unit));
   }
 
   // A choice for each axis of a study, and what is shown of it.

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "protocols/bench/report/document.hpp"
-#include "protocols/bench/report/page_parts.hpp"
+#include "platforms/report/document.hpp"
+#include "platforms/report/page_parts.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/core/text.hpp"
 
@@ -39,7 +39,9 @@ json data_of(const Plot& plot) {
     curves.push_back(
         {{"label", curve.label}, {"colour", curve.colour}, {"dashed", curve.dashed}, {"points", std::move(points)}});
   }
-  return {{"kind", "curves"}, {"unit", plot.unit}, {"logarithmic", plot.logarithmic}, {"curves", std::move(curves)}};
+  json data{{"kind", "curves"}, {"unit", plot.unit}, {"logarithmic", plot.logarithmic}, {"curves", std::move(curves)}};
+  if (!plot.names.empty()) data["names"] = plot.names;
+  return data;
 }
 
 json data_of(const Spans& spans) {

@@ -52,11 +52,13 @@ struct PlotCurve {
   bool dashed = false;
 };
 
-/// Curves over message sizes, with the table of the same numbers. Text and Markdown have the table alone.
+/// Curves over message sizes, or over what has names, with the table of the same numbers. Text and Markdown have the
+/// table alone.
 struct Plot {
   std::string title{};
-  std::string unit{};        ///< of the values
-  bool logarithmic = false;  ///< the values' axis; that of the sizes, in bytes, always is
+  std::string unit{};                ///< of the values
+  bool logarithmic = false;          ///< the values' axis; that of the sizes, in bytes, always is
+  std::vector<std::string> names{};  ///< along the axis, counted by x from 0; empty: x are sizes
   std::vector<PlotCurve> curves{};
   Table table{};
 };

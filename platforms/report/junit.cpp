@@ -1,8 +1,8 @@
-#include "protocols/bench/report/junit.hpp"
+#include "platforms/report/junit.hpp"
 
 #include <fmt/format.h>
 
-#include "protocols/bench/report/document.hpp"
+#include "platforms/report/document.hpp"
 
 namespace twinlink::report {
 
