@@ -4,7 +4,8 @@
 #                     [LONG <filter>])
 #     builds the GoogleTest program <name> and makes it the CTest test <name>, or <name>.0, <name>.1 ... that share out
 #     its TESTs. Each TEST runs in a process of its own (support/separate_main.cpp). Those that LONG names are the test
-#     <name>.long with the label long, which ./check leaves to ./check --all. One TEST by hand:
+#     <name>.long with the label long, which ./check leaves to ./check --all. The label is unit, or program where LABELS
+#     says so: for a test that starts our programs, or takes more than about a second a TEST. One TEST by hand:
 #     build-dev/bin/<name> --gtest_filter=Suite.Test
 #
 #   twinlink_add_mpi_test(NAME <name> TARGET <executable> RANKS <number>... [ARGS <argument>...] [LABELS <label>...])
@@ -52,6 +53,9 @@ function(twinlink_run_test name program)
   cmake_parse_arguments(PARSE_ARGV 2 test "" "SHARDS;FILTER" "LABELS;ENVIRONMENT")
   if(NOT test_SHARDS)
     set(test_SHARDS 1)
+  endif()
+  if(NOT "program" IN_LIST test_LABELS)
+    list(APPEND test_LABELS unit)
   endif()
   math(EXPR last "${test_SHARDS} - 1")
   foreach(shard RANGE ${last})

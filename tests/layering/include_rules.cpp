@@ -94,6 +94,7 @@ const std::vector<Part>& parts() {
        {"core", "measured rank", "heap", "puts", "protocols", "workloads", "arrays", "goal", "results", "measure",
         "bench cli"},
        bench},
+      {"database", "platforms/database/", {}, machine},
       {"yaml", "platforms/yaml/", {}, machine},
       {"machine", "platforms/machine/", {"yaml"}, machine},
       {"topology", "platforms/topology/", {"yaml", "machine"}, machine},

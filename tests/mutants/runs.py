@@ -77,7 +77,7 @@ def all_tests(build, folders):
         command = entry.get("command")
         if not command or {"long", "gpu"} & set(properties.get("LABELS", [])):
             continue
-        if re.match(r"layering|mutants|fuzz_corpus|report|package", entry["name"]):
+        if re.match(r"layering|fuzz_corpus|report|package", entry["name"]):
             continue  # they look at sources, or take no part
         environment = dict(each.split("=", 1) for each in properties.get("ENVIRONMENT", []))
         where = properties.get("WORKING_DIRECTORY", str(build))

@@ -12,8 +12,8 @@
 
 #include "protocols/core/tags.hpp"
 #include "protocols/trace/decorated_rank.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 #include "tests/support/alone.hpp"
-#include "tests/support/fake_rank.hpp"
 
 namespace twinlink {
 namespace {
@@ -38,7 +38,7 @@ class Side {
   /// Only until the two know each other's numbers.
   [[nodiscard]] Outcome meet() const { return twinlink::connect_ends(rank_, peer_, {}, deadline(), numbers_); }
   [[nodiscard]] bool is(int who) const { return rank_.id().value == who; }
-  [[nodiscard]] std::size_t live_buffers() const { return dynamic_cast<FakeRank&>(rank_).live_buffers(); }
+  [[nodiscard]] std::size_t live_buffers() const { return twinlink::live_buffers(rank_); }
   [[nodiscard]] Outcome connect_signals() const {
     return twinlink::connect_signals(rank_, peer_, kSignals, kStream, numbers_, deadline());
   }

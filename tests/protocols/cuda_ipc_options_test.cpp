@@ -5,7 +5,7 @@
 #include "protocols/core/options.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/trace/decorated_rank.hpp"
-#include "tests/support/fake_rank.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 
 namespace twinlink {
 namespace {

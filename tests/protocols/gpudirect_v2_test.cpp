@@ -11,7 +11,7 @@
 #include "protocols/parts/connection.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/trace/decorated_rank.hpp"
-#include "tests/support/fake_rank.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 #include "tests/support/fault_rank.hpp"
 #include "tests/support/test_name.hpp"
 

@@ -12,8 +12,8 @@
 #include "protocols/core/options.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/trace/decorated_rank.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 #include "tests/support/alone.hpp"
-#include "tests/support/fake_rank.hpp"
 #include "tests/support/ledger_rank.hpp"
 #include "tests/support/test_name.hpp"
 
@@ -27,8 +27,7 @@ struct Connection {
   std::string protocol;
   std::map<std::string, std::string> options;
   int sender = 0;
-  /// Of the numbers of operations. Backends count in the upper bits, too.
-  std::uint64_t op_step = 1;
+  bool counts_above = false;  ///< see CountsAbove
   /// Of gpudirect-v2 rank 0 moves the bytes, and knows where to as soon as rank 1 has said so.
   [[nodiscard]] bool first_rank_moves_alone() const { return protocol == "gpudirect-v2"; }
   /// Who sends on a heap that the user orders asks nobody.
@@ -38,9 +37,45 @@ struct Connection {
 std::string name_of(const Connection& way) {
   std::string name = way.protocol;
   for (const auto& [option, value] : way.options) name += "_" + option + "_" + value;
-  return test_name(name) + "_from_" + std::to_string(way.sender) + (way.op_step == 1 ? "" : "_in_steps");
+  return test_name(name) + "_from_" + std::to_string(way.sender) + (way.counts_above ? "_counted_above" : "");
 }
 void PrintTo(const Connection& way, std::ostream* out) { *out << name_of(way); }
+
+/// Gives connections numbers that are alike in the lower bits, of which a signal has room for so many: some backends
+/// count in the upper ones.
+class CountsAbove final : public DecoratedRank {
+ public:
+  using DecoratedRank::DecoratedRank;
+  Op recv_control(RankId peer, Tag tag, ControlMessage& into) override {
+    const Op op = inner().recv_control(peer, tag, into);
+    if (tag != tags::kConnect) return op;
+    constexpr std::uint64_t kBits = 46;
+    const std::uint64_t number = (counted_.size() + 1) << kBits;
+    counted_[number] = op;
+    return Op{number};
+  }
+  std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override {
+    std::vector<Op> inner_ops;
+    for (const Op op : ops) inner_ops.push_back(inner_op(op));
+    return inner().wait_any(inner_ops, deadline);
+  }
+  void abandon(Op op) override { inner().abandon(inner_op(op)); }
+
+ private:
+  [[nodiscard]] Op inner_op(Op op) const {
+    const auto found = counted_.find(op.id);
+    return found == counted_.end() ? op : found->second;
+  }
+  std::map<std::uint64_t, Op> counted_;
+};
+
+void run_pair(const Connection& way, const std::function<void(MeasuredRank&)>& body) {
+  run_fake_world({}, [&](MeasuredRank& plain) {
+    if (!way.counts_above) return body(plain);
+    CountsAbove rank(plain);
+    body(rank);
+  });
+}
 
 /// One end of the connections that follow each other.
 class End {
@@ -109,7 +144,7 @@ class End {
 class LeftOver : public testing::TestWithParam<Connection> {
  protected:
   static void run(const std::function<void(const End&)>& body) {
-    run_fake_world({.op_step = GetParam().op_step}, [&](MeasuredRank& rank) { body(End(rank, GetParam())); });
+    run_pair(GetParam(), [&](MeasuredRank& rank) { body(End(rank, GetParam())); });
   }
   /// A connection by which rank 1 alone has tried to move `former`; both have done so before if it is a `used` one.
   static std::unique_ptr<Channel> failed_connection(const End& end, const std::vector<View>& former, bool used) {
@@ -234,7 +269,7 @@ TEST_P(LeftOver, MeetingIsNotTakenForAnother) {
 TEST_P(LeftOver, NoOperationIsInFlightBehindAFailure) {
   for (const int lonely : {0, 1}) {
     for (const bool used : {false, true}) {
-      run_fake_world({.op_step = GetParam().op_step}, [&](MeasuredRank& plain) {
+      run_pair(GetParam(), [&](MeasuredRank& plain) {
         LedgerRank rank(plain);
         const End end(rank, GetParam());
         const std::vector<View> window = end.window(used ? 1 : 6);
@@ -307,10 +342,8 @@ std::vector<Connection> ways() {
     all.push_back({"cuda-ipc", {{"eager", "0"}, {"ipc", "0"}}, sender});
   }
   all.push_back({"symmetric-put", {{"order", "user"}}, 0});
-  // All numbers are alike in the lower bits, of which a signal has room for so many.
-  constexpr std::uint64_t kStep = std::uint64_t{1} << 46U;
-  all.push_back({"symmetric-put", {{"order", "user"}}, 0, kStep});
-  all.push_back({"gpudirect-v2", {{"engine", "kernel-push"}}, 0, kStep});
+  all.push_back({"symmetric-put", {{"order", "user"}}, 0, true});
+  all.push_back({"gpudirect-v2", {{"engine", "kernel-push"}}, 0, true});
   return all;
 }
 

@@ -11,7 +11,7 @@
 #include "protocols/parts/staging_buffers.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/trace/decorated_rank.hpp"
-#include "tests/support/fake_rank.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 
 namespace twinlink {
 namespace {
@@ -62,7 +62,7 @@ class NotesSizes final : public DecoratedRank {
 
 TEST(StagingMemory, GrowsWithWhatPassesAndNeverShrinks) {
   run_fake_world({.ranks = 1}, [](MeasuredRank& plain) {
-    const auto live = [&] { return dynamic_cast<FakeRank&>(plain).live_buffers(); };
+    const auto live = [&] { return live_buffers(plain); };
     NotesSizes rank(plain);
     {
       StagingBuffers buffers(rank, Memory::pinned);

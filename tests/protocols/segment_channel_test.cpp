@@ -7,7 +7,7 @@
 #include <array>
 #include <bit>
 
-#include "tests/support/fake_rank.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 
 namespace twinlink {
 namespace {
@@ -45,7 +45,7 @@ TEST(AutomaticChunk, IsThePowerOfTwoOfLeastCost) {
 
 TEST(SegmentChannelOf, TwoRanksReleasesItsSegmentAndClosesThePeersWhenItEnds) {
   run_fake_world({}, [](Rank& rank) {
-    const auto live = [&] { return dynamic_cast<FakeRank&>(rank).live_buffers(); };
+    const auto live = [&] { return live_buffers(rank); };
     const Settings settings{.chunk = 4_KiB, .depth = 2, .timeout = Seconds{1}};
     for (int connection = 0; connection < 2; ++connection) {
       const SegmentChannel channel(rank, RankId{1 - rank.id().value}, settings, {});

@@ -11,8 +11,8 @@
 #include "protocols/parts/connection.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/trace/decorated_rank.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 #include "tests/support/alone.hpp"
-#include "tests/support/fake_rank.hpp"
 
 namespace twinlink {
 namespace {

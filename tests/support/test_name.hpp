@@ -20,7 +20,7 @@ inline std::string test_name(std::string_view words) {
   return name;
 }
 
-/// Those that ranks in threads and explored ranks run: they have no GPUs that run programs of thread blocks.
+/// Those that explored ranks run: they have no GPUs that run programs of thread blocks.
 inline std::vector<const Protocol*> protocols_without_programs() {
   std::vector<const Protocol*> protocols(all_protocols().begin(), all_protocols().end());
   std::erase_if(protocols, [](const Protocol* protocol) { return protocol->does_collectives(); });

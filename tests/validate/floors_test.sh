@@ -22,9 +22,9 @@ awk -F' *[|] *' -v e="${stored% %}" '{ split($5, x, " "); split($9, l, " "); d =
 [ "$(grep -c '^| osu_latency ' <<<"$table")" = 23 ] || fail "osu_latency has 23 sizes from 1 to 4M: $table"
 
 # Of collectives nothing measured is stored: what is expected is said, and no floor is invented.
-said=$(expect 'nccl-tests all_reduce_perf -b 8 -e 8G' 2>&1)
+said=$(expect 'nccl-tests all_reduce_perf -b 8 -e 8G -f 32' 2>&1)
 [ $? = 77 ] || fail "without a floor it ends with another code: $said"
-[ "$(grep -c '^| all_reduce_perf ' <<<"$said")" = 31 ] || fail "8 to 8G are 31 sizes: $said"
+[ "$(grep -c '^| all_reduce_perf ' <<<"$said")" = 7 ] || fail "8 to 8G by 32 are 7 sizes: $said"
 grep -q 'no floor: nothing measured of collectives is stored' <<<"$said" || fail "$said"
 
 # Ranks are those of the test unless others are named, and GPUs of two nodes have errors of their own.

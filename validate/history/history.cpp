@@ -10,102 +10,19 @@
 #include <utility>
 
 #include <fmt/format.h>
-#ifdef TWINLINK_SQLITE
-#include <sqlite3.h>
-#endif
 
+#include "platforms/database/database.hpp"
 #include "protocols/bench/results/output_files.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::validate {
 
 #ifdef TWINLINK_SQLITE
+using model::Database;
+using model::Statement;
+using model::Transaction;
+
 namespace {
-
-/// A prepared statement, which can be run again with other values.
-class Statement {
- public:
-  Statement(sqlite3* connection, const char* sql) : connection_(connection) {
-    if (sqlite3_prepare_v2(connection, sql, -1, &statement_, nullptr) != SQLITE_OK) fail();
-  }
-  ~Statement() { sqlite3_finalize(statement_); }
-  Statement(const Statement&) = delete;
-  Statement& operator=(const Statement&) = delete;
-
-  Statement& bind(const std::string& text) {
-    sqlite3_bind_text(statement_, ++bound_, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
-    return *this;
-  }
-  Statement& bind(double number) {
-    sqlite3_bind_double(statement_, ++bound_, number);
-    return *this;
-  }
-  Statement& bind(std::int64_t number) {
-    sqlite3_bind_int64(statement_, ++bound_, number);
-    return *this;
-  }
-  /// Is there a row?
-  bool step() {
-    const int code = sqlite3_step(statement_);
-    if (code != SQLITE_ROW && code != SQLITE_DONE) fail();
-    return code == SQLITE_ROW;
-  }
-  /// For other values.
-  void run_and_reset() {
-    step();
-    sqlite3_reset(statement_);
-    bound_ = 0;
-  }
-  [[nodiscard]] std::string text(int column) const {
-    const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
-    return text == nullptr ? std::string() : std::string(text);
-  }
-  [[nodiscard]] double real(int column) const { return sqlite3_column_double(statement_, column); }
-  [[nodiscard]] std::int64_t number(int column) const { return sqlite3_column_int64(statement_, column); }
-
- private:
-  [[noreturn]] void fail() const {
-    const char* const file = sqlite3_db_filename(connection_, "main");
-    const int code = sqlite3_errcode(connection_) & 0xff;
-    if (code == SQLITE_BUSY || code == SQLITE_LOCKED) {
-      throw UsageError(fmt::format("{}: a study or another fleet is at work on it", file == nullptr ? "" : file));
-    }
-    if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) {
-      throw InputError(
-          fmt::format("{}: error: no database: {}", file == nullptr ? "" : file, sqlite3_errmsg(connection_)));
-    }
-    throw EnvironmentError("SQLite", sqlite3_errmsg(connection_));
-  }
-
-  sqlite3* connection_;
-  sqlite3_stmt* statement_ = nullptr;
-  int bound_ = 0;
-};
-
-void execute(sqlite3* connection, const char* sql) {
-  Statement statement(connection, sql);
-  while (statement.step()) {
-  }
-}
-
-/// Either all of what is done while it lives, or nothing.
-class Transaction {
- public:
-  explicit Transaction(sqlite3* connection) : connection_(connection) { execute(connection, "BEGIN IMMEDIATE"); }
-  ~Transaction() {
-    if (!done_) sqlite3_exec(connection_, "ROLLBACK", nullptr, nullptr, nullptr);
-  }
-  Transaction(const Transaction&) = delete;
-  Transaction& operator=(const Transaction&) = delete;
-  void commit() {
-    execute(connection_, "COMMIT");
-    done_ = true;
-  }
-
- private:
-  sqlite3* connection_;
-  bool done_ = false;
-};
 
 /// A curve's figures of one file: stable points alone, where there are any.
 std::map<Band, DatedFigure> figures_of(const NodeCurve& curve, const std::string& date) {
@@ -145,19 +62,14 @@ constexpr std::int64_t kHistorySchema = 1;
 
 void require_history() {}
 
-void History::Close::operator()(sqlite3* connection) const { sqlite3_close(connection); }
-
-History::History(const std::filesystem::path& file) : file_(file) {
+History::History(const std::filesystem::path& file) {
   // The results that it is fed with lie elsewhere.
   bench::note_output("--history", file);
-  sqlite3* connection = nullptr;
-  const int code = sqlite3_open_v2(file.c_str(), &connection, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
-  connection_.reset(connection);
-  if (code != SQLITE_OK) throw EnvironmentError(file.string(), sqlite3_errmsg(connection));
-  constexpr int kPatienceMs = 30000;  // prologs of many nodes end at the same time
-  sqlite3_busy_timeout(connection, kPatienceMs);
+  constexpr Seconds kPatience{30};  // prologs of many nodes end at the same time
+  database_ = std::make_shared<Database>(file, Database::Access::write, kPatience);
+  const Database& database = *database_;
   {
-    Statement tables(connection,
+    Statement tables(database,
                      "SELECT count(*), sum(name IN ('study', 'points', 'node_history', 'node_runs', 'node_figures')) "
                      "FROM sqlite_master WHERE type = 'table'");
     tables.step();
@@ -165,23 +77,23 @@ History::History(const std::filesystem::path& file) : file_(file) {
       throw UsageError(fmt::format("{}: a database of something else; name another file", file.string()));
     }
   }
-  execute(connection, "PRAGMA journal_mode = WAL");
-  Transaction all(connection);
-  execute(connection, "CREATE TABLE IF NOT EXISTS node_history (schema INTEGER)");
-  execute(connection,
-          "CREATE TABLE IF NOT EXISTS node_runs (run INTEGER PRIMARY KEY, node TEXT, kind TEXT, date TEXT, host TEXT, "
-          "gpus TEXT, software TEXT, file TEXT, UNIQUE (node, kind, date, file))");
-  execute(connection,
-          "CREATE TABLE IF NOT EXISTS node_figures (run INTEGER, test TEXT, curve TEXT, gpu TEXT, peer TEXT, band "
-          "INTEGER, sizes TEXT, log_us REAL, deviation REAL, unstable INTEGER)");
-  execute(connection, "CREATE INDEX IF NOT EXISTS node_figures_of_run ON node_figures (run)");
+  database.execute("PRAGMA journal_mode = WAL");
+  Transaction all(database);
+  database.execute("CREATE TABLE IF NOT EXISTS node_history (schema INTEGER)");
+  database.execute(
+      "CREATE TABLE IF NOT EXISTS node_runs (run INTEGER PRIMARY KEY, node TEXT, kind TEXT, date TEXT, host TEXT, "
+      "gpus TEXT, software TEXT, file TEXT, UNIQUE (node, kind, date, file))");
+  database.execute(
+      "CREATE TABLE IF NOT EXISTS node_figures (run INTEGER, test TEXT, curve TEXT, gpu TEXT, peer TEXT, band "
+      "INTEGER, sizes TEXT, log_us REAL, deviation REAL, unstable INTEGER)");
+  database.execute("CREATE INDEX IF NOT EXISTS node_figures_of_run ON node_figures (run)");
   std::int64_t schema = 0;
   {
-    Statement stored(connection, "SELECT schema FROM node_history");
+    Statement stored(database, "SELECT schema FROM node_history");
     if (stored.step()) schema = stored.number(0);
   }
   if (schema == 0) {
-    Statement(connection, "INSERT INTO node_history VALUES (?)").bind(kHistorySchema).step();
+    Statement(database, "INSERT INTO node_history VALUES (?)").bind(kHistorySchema).run();
   } else if (schema != kHistorySchema) {
     throw UsageError(
         fmt::format("{}: its history has schema {}, and this program knows {}", file.string(), schema, kHistorySchema));
@@ -192,28 +104,28 @@ History::History(const std::filesystem::path& file) : file_(file) {
 History::~History() = default;
 
 void History::add(const FleetFiles& files) {
-  Transaction all(connection_.get());
+  Transaction all(*database_);
   Statement run(
-      connection_.get(),
+      *database_,
       "INSERT OR IGNORE INTO node_runs (node, kind, date, host, gpus, software, file) VALUES (?, ?, ?, ?, ?, ?, ?)");
-  Statement figure(connection_.get(), "INSERT INTO node_figures VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  Statement figure(*database_, "INSERT INTO node_figures VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   for (const FleetNode& node : files.nodes) {
     std::string gpus;
     for (const NamedGpu& gpu : node.gpus) gpus += fmt::format("{}{}", gpus.empty() ? "" : "; ", gpu.text());
     for (const NodeFile& file : node.files) {
       if (file.date.empty()) continue;
-      const int before = sqlite3_total_changes(connection_.get());
+      const std::int64_t before = database_->changes();
       run.bind(node.name).bind(file.kind()).bind(file.date);
       run.bind(file.hosts.empty() ? std::string() : file.hosts.front()).bind(gpus).bind(file.software).bind(file.file);
-      run.run_and_reset();
-      if (sqlite3_total_changes(connection_.get()) == before) continue;  // it is stored
-      const std::int64_t id = sqlite3_last_insert_rowid(connection_.get());
+      run.run();
+      if (database_->changes() == before) continue;  // it is stored
+      const std::int64_t id = database_->last_row();
       for (const NodeCurve& curve : file.curves) {
         for (const auto& [band, dated] : figures_of(curve, file.date)) {
           figure.bind(id).bind(curve.test).bind(curve.name).bind(curve.from).bind(curve.to);
           figure.bind(static_cast<std::int64_t>(band)).bind(sizes_of(curve, band));
           figure.bind(dated.log_us).bind(dated.deviation).bind(static_cast<std::int64_t>(dated.unstable ? 1 : 0));
-          figure.run_and_reset();
+          figure.run();
         }
       }
     }
@@ -229,7 +141,7 @@ std::vector<NodeResultsOverTime> History::of(const FleetFiles& files) const {
     std::map<std::tuple<CurveKey, Band, std::string>, FigureHistory> figures;
     std::map<std::pair<CurveKey, Band>, std::pair<std::string, std::string>> newest;  // date and sizes
     std::set<std::string> dates;
-    Statement rows(connection_.get(),
+    Statement rows(*database_,
                    "SELECT kind, date, test, curve, gpu, peer, band, sizes, log_us, deviation, unstable FROM node_runs "
                    "JOIN node_figures USING (run) WHERE node = ? ORDER BY date, run");
     rows.bind(node.name);
@@ -264,7 +176,7 @@ std::vector<NodeResultsOverTime> History::of(const FleetFiles& files) const {
 
 std::map<std::pair<std::string, std::string>, std::string> History::newest() const {
   std::map<std::pair<std::string, std::string>, std::string> dates;
-  Statement rows(connection_.get(), "SELECT node, kind, max(date) FROM node_runs GROUP BY node, kind");
+  Statement rows(*database_, "SELECT node, kind, max(date) FROM node_runs GROUP BY node, kind");
   while (rows.step()) dates[{rows.text(0), rows.text(1)}] = rows.text(2);
   return dates;
 }
@@ -274,8 +186,7 @@ std::map<std::pair<std::string, std::string>, std::string> History::newest() con
 void require_history() {
   throw UnavailableError("--history: this program was built without SQLite (Debian: libsqlite3-dev)");
 }
-void History::Close::operator()(sqlite3*) const {}
-History::History(const std::filesystem::path& file) : file_(file) { require_history(); }
+History::History(const std::filesystem::path&) { require_history(); }
 History::~History() = default;
 void History::add(const FleetFiles&) { require_history(); }
 std::vector<NodeResultsOverTime> History::of(const FleetFiles& files) const {

@@ -11,7 +11,9 @@
 #include "validate/nodes/equals.hpp"
 #include "validate/nodes/node_files.hpp"
 
-struct sqlite3;
+namespace twinlink::model {
+class Database;
+}
 
 namespace twinlink::validate {
 
@@ -56,11 +58,7 @@ class History {
   [[nodiscard]] std::map<std::pair<std::string, std::string>, std::string> newest() const;
 
  private:
-  struct Close {
-    void operator()(sqlite3* connection) const;
-  };
-  std::filesystem::path file_;
-  std::unique_ptr<sqlite3, Close> connection_;
+  std::shared_ptr<model::Database> database_;  ///< shared, so that a build without SQLite needs none
 };
 
 /// Stores the results, and gives back all that is stored of these nodes. What has no date is not stored. What is older

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <sqlite3.h>
 #include <nlohmann/json.hpp>
 
+#include "platforms/database/database.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/json_members.hpp"
 #include "protocols/bench/results/json_statistics.hpp"
@@ -15,66 +15,14 @@
 namespace twinlink::model {
 namespace {
 
-/// A prepared statement of one call.
-class Statement {
- public:
-  Statement(sqlite3* connection, const char* sql) : connection_(connection) {
-    if (sqlite3_prepare_v2(connection, sql, -1, &statement_, nullptr) != SQLITE_OK) fail();
-  }
-  ~Statement() { sqlite3_finalize(statement_); }
-  Statement(const Statement&) = delete;
-  Statement& operator=(const Statement&) = delete;
-
-  Statement& bind(const std::string& text) {
-    sqlite3_bind_text(statement_, ++bound_, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
-    return *this;
-  }
-  Statement& bind(std::int64_t number) {
-    sqlite3_bind_int64(statement_, ++bound_, number);
-    return *this;
-  }
-  /// Is there a row?
-  bool step() {
-    const int code = sqlite3_step(statement_);
-    if (code != SQLITE_ROW && code != SQLITE_DONE) fail();
-    return code == SQLITE_ROW;
-  }
-  [[nodiscard]] std::string text(int column) const {
-    const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
-    return text == nullptr ? std::string() : std::string(text);
-  }
-  [[nodiscard]] std::int64_t number(int column) const { return sqlite3_column_int64(statement_, column); }
-
- private:
-  [[noreturn]] void fail() const {
-    if (sqlite3_errcode(connection_) == SQLITE_BUSY) {
-      const char* file = sqlite3_db_filename(connection_, "main");
-      throw UsageError(fmt::format("{}: another study is at work on it", file == nullptr ? "" : file));
-    }
-    throw EnvironmentError("SQLite", sqlite3_errmsg(connection_));
-  }
-
-  sqlite3* connection_;
-  sqlite3_stmt* statement_ = nullptr;
-  int bound_ = 0;
-};
-
-sqlite3* open(const std::filesystem::path& file, int flags) {
-  sqlite3* connection = nullptr;
-  const int code = sqlite3_open_v2(file.c_str(), &connection, flags, nullptr);
-  if (code == SQLITE_OK) return connection;
-  const std::string reason = sqlite3_errmsg(connection);
-  sqlite3_close(connection);
-  throw EnvironmentError(file.string(), reason);
-}
-
 bool has_tables(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file)) return false;
   try {
-    const std::unique_ptr<sqlite3, int (*)(sqlite3*)> connection(open(file, SQLITE_OPEN_READONLY), sqlite3_close);
-    return Statement(connection.get(), "SELECT name FROM sqlite_master").step();
+    return Statement(Database(file, Database::Access::read), "SELECT name FROM sqlite_master").step();
   } catch (const EnvironmentError&) {
     return true;  // whatever it is, it is nothing to write into
+  } catch (const InputError&) {
+    return true;
   }
 }
 
@@ -120,8 +68,6 @@ std::vector<SizeTime> size_times(const std::string& text, const std::string& ori
   return times;
 }
 
-void StudyDatabase::Close::operator()(sqlite3* connection) const { sqlite3_close(connection); }
-
 StudyDatabase::StudyDatabase(const std::filesystem::path& file, const StudyIdentity& identity, bool resume)
     : file_(file), identity_(identity) {
   const bool is_there = has_tables(file);  // a process may have been killed before it made any
@@ -142,26 +88,27 @@ StudyDatabase::StudyDatabase(const std::filesystem::path& file, const StudyIdent
           fmt::format("{}: {} points of this study are there; --resume goes on", file.string(), before.done().size()));
     }
   }
-  connection_.reset(open(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
-  execute("PRAGMA locking_mode = EXCLUSIVE");  // two studies in one folder would do the same points
-  execute("PRAGMA journal_mode = WAL");
-  execute("PRAGMA synchronous = FULL");  // a commit is on the disk, whatever happens to the power
+  database_ = std::make_unique<Database>(file, Database::Access::write);
+  database_->execute("PRAGMA locking_mode = EXCLUSIVE");  // two studies in one folder would do the same points
+  database_->execute("PRAGMA journal_mode = WAL");
+  database_->execute("PRAGMA synchronous = FULL");  // a commit is on the disk, whatever happens to the power
   if (is_there) return;
-  execute("BEGIN");
-  execute("CREATE TABLE study (study TEXT, program TEXT, axes TEXT, points INTEGER)");
-  execute("CREATE TABLE points (place INTEGER PRIMARY KEY, axis_values TEXT, sample INTEGER, error TEXT, result TEXT)");
-  Statement(connection_.get(), "INSERT INTO study VALUES (?, ?, ?, ?)")
+  Transaction all(*database_);
+  database_->execute("CREATE TABLE study (study TEXT, program TEXT, axes TEXT, points INTEGER)");
+  database_->execute(
+      "CREATE TABLE points (place INTEGER PRIMARY KEY, axis_values TEXT, sample INTEGER, error TEXT, result TEXT)");
+  Statement(*database_, "INSERT INTO study VALUES (?, ?, ?, ?)")
       .bind(identity.study)
       .bind(identity.program)
       .bind(to_text(identity.axes))
       .bind(static_cast<std::int64_t>(identity.points))
-      .step();
-  execute("COMMIT");
+      .run();
+  all.commit();
 }
 
 StudyDatabase::StudyDatabase(const std::filesystem::path& file) : file_(file) {
   try {
-    connection_.reset(open(file, SQLITE_OPEN_READONLY));
+    database_ = std::make_unique<Database>(file, Database::Access::read);
     identity_ = stored_identity();
   } catch (const EnvironmentError& error) {
     const std::string what = error.what();  // begins with where in our sources
@@ -173,7 +120,7 @@ StudyDatabase::StudyDatabase(const std::filesystem::path& file) : file_(file) {
 StudyDatabase::~StudyDatabase() = default;
 
 StudyIdentity StudyDatabase::stored_identity() const {
-  Statement rows(connection_.get(), "SELECT study, program, axes, points FROM study");
+  Statement rows(*database_, "SELECT study, program, axes, points FROM study");
   if (!rows.step()) throw EnvironmentError("SQLite", "the table 'study' is empty");
   return {rows.text(0), rows.text(1), to_texts(rows.text(2), file_.string() + ": error: axes"),
           static_cast<std::size_t>(rows.number(3))};
@@ -181,14 +128,14 @@ StudyIdentity StudyDatabase::stored_identity() const {
 
 std::set<std::size_t> StudyDatabase::done() const {
   std::set<std::size_t> places;
-  Statement rows(connection_.get(), "SELECT place FROM points");
+  Statement rows(*database_, "SELECT place FROM points");
   while (rows.step()) places.insert(static_cast<std::size_t>(rows.number(0)));
   return places;
 }
 
 std::vector<FinishedPoint> StudyDatabase::points() const {
   std::vector<FinishedPoint> all;
-  Statement rows(connection_.get(), "SELECT place, axis_values, sample, error, result FROM points ORDER BY place");
+  Statement rows(*database_, "SELECT place, axis_values, sample, error, result FROM points ORDER BY place");
   while (rows.step()) {
     const std::string where = fmt::format("{}: error: point {}", file_.string(), rows.number(0));
     if (rows.number(0) < 0 || static_cast<std::size_t>(rows.number(0)) >= identity_.points) {
@@ -208,19 +155,13 @@ std::vector<FinishedPoint> StudyDatabase::points() const {
 }
 
 void StudyDatabase::add(const FinishedPoint& point) {
-  Statement(connection_.get(), "INSERT INTO points VALUES (?, ?, ?, ?, ?)")
+  Statement(*database_, "INSERT INTO points VALUES (?, ?, ?, ?, ?)")
       .bind(static_cast<std::int64_t>(point.place))
       .bind(to_text(point.values))
       .bind(static_cast<std::int64_t>(point.sample))
       .bind(point.error)
       .bind(to_text(point.times))
-      .step();
-}
-
-void StudyDatabase::execute(const std::string& sql) {
-  Statement statement(connection_.get(), sql.c_str());
-  while (statement.step()) {
-  }
+      .run();
 }
 
 }  // namespace twinlink::model

@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-struct sqlite3;
-
 namespace twinlink::model {
 
 /// What must be the same for two runs to be one study.
@@ -48,6 +46,8 @@ struct FinishedPoint {
   bool operator==(const FinishedPoint&) const = default;
 };
 
+class Database;
+
 class StudyDatabase {
  public:
   /// Creates the file, or goes on with it if `resume`. A UsageError where it is there and not to be resumed, or of
@@ -66,14 +66,10 @@ class StudyDatabase {
   void add(const FinishedPoint& point);
 
  private:
-  struct Close {
-    void operator()(sqlite3* connection) const;
-  };
-  void execute(const std::string& sql);
   [[nodiscard]] StudyIdentity stored_identity() const;
 
   std::filesystem::path file_;
-  std::unique_ptr<sqlite3, Close> connection_;
+  std::unique_ptr<Database> database_;
   StudyIdentity identity_{};
 };
 

@@ -15,15 +15,20 @@ const Parcel* Machine::parcel_of(int rank, const Operation& send) const {
 }
 
 bool Machine::is_raised(int rank, const Operation& await) const {
-  return position(rank, await) < find_channel(await.peer, rank, await.tag, Plane::signal)->raised.size();
+  const auto& raised = find_channel(await.peer, rank, await.tag, Plane::signal)->raised;
+  return !raised.empty() && position(rank, await) < raised.size();
 }
 
 const Operation* Machine::raiser(int rank, const Operation& await) const {
   if (is_raised(rank, await)) return nullptr;
+  const auto raises = [&](const Operation& op) {
+    return !op.ended && op.signal && op.peer == rank && op.signal->tag.value == await.tag;
+  };
+  const auto& theirs = state(await.peer).operations;
+  if (std::ranges::none_of(theirs, raises)) return nullptr;  // as a rule; a rank may await thousands of signals
   std::size_t before = position(rank, await) - find_channel(await.peer, rank, await.tag, Plane::signal)->raised.size();
-  for (const Operation& op : state(await.peer).operations) {
-    if (op.ended || !op.signal || op.peer != rank || op.signal->tag.value != await.tag) continue;
-    if (before-- == 0) return &op;
+  for (const Operation& op : theirs) {
+    if (raises(op) && before-- == 0) return &op;
   }
   return nullptr;
 }
@@ -61,7 +66,7 @@ bool Machine::ends_with(const Operation& earlier, const Operation& op) {
   return earlier.verb == op.verb && earlier.peer == op.peer && earlier.tag == op.tag && earlier.id < op.id;
 }
 
-void Machine::takes_of(int rank, std::vector<Choice>& into) const {
+void Machine::takes_of(int rank, std::vector<Choice>& into, bool first_only) const {
   const RankState& at_rank = state(rank);
   if (at_rank.finished) return;
   const std::span<const Op> span(at_rank.waits_for, at_rank.waits_for_count);
@@ -73,9 +78,10 @@ void Machine::takes_of(int rank, std::vector<Choice>& into) const {
       });
       if (!overtaken) into.push_back({rank, Choice::Kind::take, op.id, i});
     }
+    if (first_only && !into.empty()) return;
     if (op.ended) return;  // What comes behind it in the span is not returned before it.
   }
-  if (at_rank.deadline <= world.now) into.push_back({.rank = rank, .kind = Choice::Kind::nothing});
+  if (at_rank.deadline <= at_rank.now) into.push_back({.rank = rank, .kind = Choice::Kind::nothing});
 }
 
 bool Machine::is_decided(int rank, const Operation& op) const {
@@ -90,7 +96,7 @@ bool Machine::is_decided(int rank, const Operation& op) const {
 
 bool Machine::decided(int rank) const {
   const RankState& at_rank = state(rank);
-  if (at_rank.deadline <= world.now) return false;
+  if (at_rank.deadline <= at_rank.now) return false;
   const std::span<const Op> span(at_rank.waits_for, at_rank.waits_for_count);
   for (std::size_t i = 0; i < span.size(); ++i) {
     const Operation& op = *find(rank, span[i].id);
@@ -123,7 +129,7 @@ void Machine::single_steps_of(int rank, std::vector<Choice>& into) const {
     into.push_back({rank, Choice::Kind::take, span[i].id, i});
     return;
   }
-  if (at_rank.deadline <= world.now) into.push_back({.rank = rank, .kind = Choice::Kind::nothing});
+  if (at_rank.deadline <= at_rank.now) into.push_back({.rank = rank, .kind = Choice::Kind::nothing});
 }
 
 /// What the rank may take next depends on who has got the signals of its puts already.
@@ -150,6 +156,7 @@ std::optional<Completion> Machine::commit(const Choice& choice) {
   auto& all = state(choice.rank).operations;
   const auto taken = std::ranges::lower_bound(all, choice.operation, {}, &Operation::id);
   const Completion completion{choice.index, taken->status};
+  state(choice.rank).now = std::max(state(choice.rank).now, taken->ends);
   all.erase(taken);
   return completion;
 }

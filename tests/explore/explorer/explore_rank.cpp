@@ -1,5 +1,7 @@
 #include "tests/explore/explorer/explore_rank.hpp"
 
+#include "protocols/core/blocks.hpp"
+
 namespace twinlink::explore {
 namespace {
 
@@ -32,34 +34,48 @@ const Path& ExploreRank::path_to(RankId peer) const {
 }
 
 Buffer ExploreRank::allocate(Memory kind, Bytes size, Locality) {
+  machine_.pass(id_);
   return outside([&] { return machine_.allocate(id_, kind, size); });
 }
 
+/// Its own memory to the machine, which has no GPUs.
+Buffer ExploreRank::allocate_beside(RankId peer, Bytes size) {
+  if (!path_to(peer).same_node) return Rank::allocate_beside(peer, size);
+  return allocate(Memory::device, size, Locality::near);
+}
+
 void ExploreRank::release(Buffer buffer) {
+  machine_.pass(id_);
   outside([&] { machine_.release(id_, buffer); });
 }
 
 IpcHandle ExploreRank::export_memory(Buffer buffer) {
+  machine_.pass(id_);
   return outside([&] { return machine_.export_memory(id_, buffer); });
 }
 
 Buffer ExploreRank::open_memory(RankId owner, const IpcHandle& handle) {
+  machine_.pass(id_);
   return outside([&] { return machine_.open_memory(id_, owner, handle); });
 }
 
 void ExploreRank::close_memory(Buffer buffer) {
+  machine_.pass(id_);
   outside([&] { machine_.close_memory(id_, buffer); });
 }
 
 void ExploreRank::register_memory(Buffer buffer) {
+  machine_.pass(id_);
   outside([&] { machine_.register_memory(id_, buffer, true); });
 }
 
 void ExploreRank::deregister_memory(Buffer buffer) {
+  machine_.pass(id_);
   outside([&] { machine_.register_memory(id_, buffer, false); });
 }
 
 Op ExploreRank::start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) {
+  machine_.pass(id_, blocks.empty() ? to.length : total_length(blocks));
   return outside([&] {
     if (engine == Engine::resident && !machine_.opened(id_, to.buffer)) {
       throw UsageError("a resident kernel only writes into memory of peers");
@@ -69,6 +85,8 @@ Op ExploreRank::start_copy(View to, View from, std::span<const Block> blocks, St
 }
 
 Op ExploreRank::put(View to, View from, Stream stream, Engine, std::optional<Signal> signal) {
+  machine_.pass(id_, to.length);
+  if (signal) machine_.pass(id_, Bytes{sizeof signal->value});
   return outside([&] { return machine_.start_put(id_, to, from, stream, signal); });
 }
 
@@ -77,19 +95,23 @@ Op ExploreRank::await_signal(RankId peer, Tag tag, std::uint64_t& value) {
 }
 
 Op ExploreRank::send(RankId peer, Tag tag, View from) {
+  machine_.pass(id_, from.length);
   return outside([&] { return machine_.start_send(id_, peer, tag, from); });
 }
 
 Op ExploreRank::send_synchronously(RankId peer, Tag tag, View from) {
+  machine_.pass(id_, from.length);
   return outside([&] { return machine_.start_send(id_, peer, tag, from, true); });
 }
 
 Op ExploreRank::start_add(View to, View from, Stream stream) {
+  machine_.pass(id_, from.length);
   return outside([&] { return machine_.start_copy(id_, to, from, {}, stream, true); });
 }
 
 Op ExploreRank::compute(Seconds duration, Stream stream) {
   require_compute(duration, stream);
+  machine_.compute(id_, duration);
   return outside([&] {
     const View nothing(machine_.allocate(id_, Memory::device, Bytes{}));
     return machine_.start_copy(id_, nothing, nothing, {}, stream == kOnHost ? Stream{kStreams - 1} : stream);
@@ -101,6 +123,7 @@ Op ExploreRank::receive(RankId peer, Tag tag, View to) {
 }
 
 Op ExploreRank::send_control(RankId peer, Tag tag, const ControlMessage& message) {
+  machine_.pass(id_, Bytes{message.bytes().size()});
   return outside([&] { return machine_.start_send_control(id_, peer, tag, message); });
 }
 

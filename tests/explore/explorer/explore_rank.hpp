@@ -15,7 +15,10 @@ class ExploreRank final : public MeasuredRank, public Witness {
  public:
   /// `machine` must outlive the rank, and so must `fiber`, which runs its body.
   ExploreRank(Machine& machine, int id, Fiber& fiber)
-      : MeasuredRank({.id = RankId{id}, .places = machine.places()}), machine_(machine), id_(id), fiber_(fiber) {}
+      : MeasuredRank({.id = RankId{id}, .places = machine.places(), .numa_domains = machine.scenario().numa_domains}),
+        machine_(machine),
+        id_(id),
+        fiber_(fiber) {}
 
   /// What wait_any() returns when the fiber goes on.
   std::optional<Completion> answer{};
@@ -23,10 +26,14 @@ class ExploreRank final : public MeasuredRank, public Witness {
   std::string words{};
   bool keep_words = false;
 
-  Seconds now() override { return machine_.world.now; }
+  /// Buffers that were neither released nor closed.
+  [[nodiscard]] std::size_t live_buffers() const { return machine_.live_buffers(id_); }
+
+  Seconds now() override { return machine_.world.ranks[static_cast<std::size_t>(id_)].now; }
   [[nodiscard]] const Path& path_to(RankId peer) const override;
 
   Buffer allocate(Memory kind, Bytes size, Locality locality) override;
+  Buffer allocate_beside(RankId peer, Bytes size) override;
   void release(Buffer buffer) override;
   IpcHandle export_memory(Buffer buffer) override;
   Buffer open_memory(RankId owner, const IpcHandle& handle) override;
@@ -39,7 +46,7 @@ class ExploreRank final : public MeasuredRank, public Witness {
   Op await_signal(RankId peer, Tag tag, std::uint64_t& value) override;
   Op send(RankId peer, Tag tag, View from) override;
   Op send_synchronously(RankId peer, Tag tag, View from) override;
-  /// Ends at any later time, as a copy of nothing does.
+  /// Ends at any later time, as a copy of nothing does; by a clock at its time.
   Op compute(Seconds duration, Stream stream) override;
   Op start_add(View to, View from, Stream stream) override;
   Op receive(RankId peer, Tag tag, View to) override;

@@ -274,7 +274,9 @@ void run_once(const Scenario& scenario, Order order) {
   for (std::uint64_t step = 0; !job.finished(); ++step) {
     // In turn, so that a rank that only looks again and again keeps nobody from going on.
     choices.clear();
-    for (int i = 0; i < ranks && choices.empty(); ++i) job.machine().takes_of(turn = (turn + 1) % ranks, choices);
+    for (int i = 0; i < ranks && choices.empty(); ++i) {
+      job.machine().takes_of(turn = (turn + 1) % ranks, choices, order == Order::first);
+    }
     if (!choices.empty()) {
       const std::size_t picked = order == Order::first  ? 0
                                  : order == Order::last ? choices.size() - 1
@@ -286,7 +288,7 @@ void run_once(const Scenario& scenario, Order order) {
     for (RankState& rank : world.ranks) {
       if (!rank.finished && (next == nullptr || rank.deadline < next->deadline)) next = &rank;
     }
-    world.now = next->deadline;
+    next->now = std::max(next->now, next->deadline);
   }
   if (job.exception()) std::rethrow_exception(job.exception());
 }

@@ -45,7 +45,8 @@ std::size_t main_size = 0;
 
 }  // namespace
 
-Fiber::Fiber(std::function<void()> body, bool own_heap) : body_(std::move(body)), own_heap_(own_heap) {
+Fiber::Fiber(std::function<void()> body, bool own_heap) : body_(std::move(body)) {
+  if (own_heap) heap_.emplace();
   void* map = mmap(nullptr, kPage + kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (map == MAP_FAILED || mprotect(map, kPage, PROT_NONE) != 0) throw std::bad_alloc();
   map_ = static_cast<std::byte*>(map);
@@ -63,10 +64,11 @@ void Fiber::restart() {
   assert(!running_);
 #ifdef TWINLINK_FIBER_ASAN
   __asan_unpoison_memory_region(stack_, kStack);
-  __asan_unpoison_memory_region(heap_.used().data(), heap_.used().size());  // works of a rank have their stacks there
+  // Works of a rank have their stacks on its heap.
+  if (heap_) __asan_unpoison_memory_region(heap_->used().data(), heap_->used().size());
 #endif
   std::memset(stack_ + kStack - kScrubbed, 0, kScrubbed);
-  heap_.clear();
+  if (heap_) heap_->clear();
   ended_ = false;
   fresh_ = true;
 }
@@ -121,27 +123,27 @@ std::span<const std::byte> Fiber::live_stack() const {
 }
 
 void Fiber::save(FiberImage& into) const {
-  assert(!running_ && !fresh_ && own_heap_);
+  assert(!running_ && !fresh_ && heap_);
   into.ended = ended_;
   if (ended_) return;
   const auto stack = live_stack();
-  const auto heap = heap_.used();
+  const auto heap = heap_->used();
   into.stack_pointer = stack_pointer_;
   into.stack.assign(stack.begin(), stack.end());
   into.heap.assign(heap.begin(), heap.end());
 }
 
 void Fiber::restore(const FiberImage& image) {
-  assert(!running_ && kFibersCanGoBack);
+  assert(!running_ && heap_ && kFibersCanGoBack);
   ended_ = image.ended;
   fresh_ = false;
   if (ended_) {
-    heap_.clear();
+    heap_->clear();
     return;
   }
   stack_pointer_ = image.stack_pointer;
   std::memcpy(stack_pointer_, image.stack.data(), image.stack.size());
-  heap_.restore(image.heap);
+  heap_->restore(image.heap);
 }
 
 #ifdef TWINLINK_FIBER_ASAN
@@ -178,10 +180,11 @@ std::span<const std::byte> without(std::span<const std::byte> stack, const void*
 #endif
 
 void Fiber::hash(Hash& hash) const {
+  assert(heap_);
   if (ended_) return hash.add(1);
   hash.add(reinterpret_cast<std::uintptr_t>(stack_pointer_));
   hash.add(without(read_all(live_stack()), resumer_));
-  hash.add(read_all(heap_.used()));
+  hash.add(read_all(heap_->used()));
 }
 
 [[gnu::noinline]] void scrub_stack() {

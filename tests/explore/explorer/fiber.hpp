@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -50,7 +51,7 @@ class Fiber {
   [[nodiscard]] bool ended() const { return ended_; }
   /// Does the body run right now?
   [[nodiscard]] bool running() const { return running_; }
-  [[nodiscard]] Arena* heap() { return own_heap_ ? &heap_ : nullptr; }
+  [[nodiscard]] Arena* heap() { return heap_ ? &*heap_ : nullptr; }
 
   /// How much of the stack is in use, bytes.
   [[nodiscard]] std::size_t depth() const { return ended_ ? 0 : live_stack().size(); }
@@ -69,8 +70,7 @@ class Fiber {
   std::byte* stack_;  ///< its lowest byte
   std::byte* stack_pointer_ = nullptr;
   void* resumer_ = nullptr;  ///< the stack pointer of who resumed
-  Arena heap_;
-  bool own_heap_;
+  std::optional<Arena> heap_;
   bool ended_ = false;
   bool running_ = false;
   bool fresh_ = true;

@@ -69,8 +69,14 @@ class Machine {
   void fill(int rank, View view, Payload pattern);
   Verdict check(int rank, View view, Payload pattern);
 
+  /// Buffers that the rank has neither released nor closed; what it computed with apart.
+  [[nodiscard]] std::size_t live_buffers(int rank) const;
+
   // ---- operations (traffic.cpp) -----------------------------------------------------------------------------------
 
+  /// Time of the rank that a call takes which moves so many bytes, and that it computes for.
+  void pass(int rank, Bytes moved = {});
+  void compute(int rank, Seconds duration);
   Op start_copy(int rank, View to, View from, std::vector<Block> blocks, Stream stream, bool adds = false);
   Op start_put(int rank, View to, View from, Stream stream, std::optional<Signal> signal);
   Op start_send(int rank, RankId peer, Tag tag, View from, bool synchronous = false);
@@ -85,8 +91,8 @@ class Machine {
   // ---- choices (choices.cpp) --------------------------------------------------------------------------------------
 
   /// The operations that wait_any() of the rank may return next, with the choice to return nothing where it only
-  /// looks.
-  void takes_of(int rank, std::vector<Choice>& into) const;
+  /// looks. Or the first of these alone.
+  void takes_of(int rank, std::vector<Choice>& into, bool first_only = false) const;
   /// Can nothing that other ranks do change takes_of(rank), until the rank itself goes on?
   [[nodiscard]] bool decided(int rank) const;
   /// Without reduction: the operations of the rank that may end by themselves next, and the one that wait_any() of the
@@ -140,8 +146,10 @@ class Machine {
   void note_signals(int rank);
   void end(int rank, std::uint64_t id);
   void end_stream(int rank, int stream, std::uint64_t last);
-  void move_blocks(const Operation& op);
-  void raise(int from, int to, const Signal& signal);
+  void move_blocks(int rank, const Operation& op);
+  /// `what` as it arrives `into` bytes behind the begin of `to`: other than it was sent where Scenario::fault says so.
+  [[nodiscard]] model::Content arrived(const Part& to, Bytes into, model::Content what);
+  void raise(int from, const Operation& put);
   void receive(int rank, Operation& op);
   void match_parcels(int from, int to, int tag);
 

@@ -153,6 +153,11 @@ void Machine::release(int rank, Buffer buffer) {
   if (allocation.opened == 0) set_content(allocation, model::Content(allocation.size));
 }
 
+std::size_t Machine::live_buffers(int rank) const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      state(rank).buffers, [&](const Held& of) { return !of.gone && at(of.allocation).size > Bytes{}; }));
+}
+
 IpcHandle Machine::export_memory(int rank, Buffer buffer) {
   const Held& of = held(rank, buffer);
   Allocation& allocation = at(of.allocation);

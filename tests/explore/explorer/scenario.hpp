@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,15 @@ Path neighbours();
 /// Each on a node of its own. Device memory may go over the network.
 Path apart();
 
+/// A byte that does not arrive as it was sent.
+struct Fault {
+  enum class Kind { drop, scramble };
+  Kind kind = Kind::drop;
+  RankId victim{};   ///< whose memory is hit, by a message or by a peer's copy
+  int transfer = 0;  ///< which transfer into that memory from another rank, counted from 0 in the order of their ends
+  Bytes offset{};    ///< of the byte within that transfer
+};
+
 struct Scenario {
   /// One per rank.
   std::vector<Body> bodies;
@@ -46,6 +56,11 @@ struct Scenario {
   /// May a send_control() end later than at once? Where many are in flight, the orders of their ends are most of all
   /// orders.
   bool late_sends = true;
+  /// For run_once(): every copy and message takes its rank 1 us and 1 ns per byte, a computation its time, every other
+  /// call 1 us, and what is received comes not before it was sent. Else time stands still.
+  bool clock = false;
+  int numa_domains = 1;
+  std::optional<Fault> fault{};
 };
 
 enum class Reduction {

@@ -35,13 +35,13 @@ void add_to(Hash& hash, const Inbox& channel) {
   hash.add((static_cast<std::uint64_t>(channel.from) << 32U) | static_cast<std::uint64_t>(channel.to),
            static_cast<std::uint64_t>(channel.tag) * 4 + static_cast<std::uint64_t>(channel.plane));
   hash.add((static_cast<std::uint64_t>(channel.given) << 32U) | channel.asked, channel.raised.size());
-  for (const std::uint64_t value : channel.raised) hash.add(value);
+  for (const Raised& signal : channel.raised) hash.add(signal.value);
   hash.add(channel.received);
   hash.add(channel.parcels.size(), channel.messages.size());
   for (const Parcel& parcel : channel.parcels) {
     hash.add(parcel.number * 4 + flags({parcel.eager, parcel.matched}), parcel.digest);
   }
-  for (const ControlMessage& message : channel.messages) hash.add(message.bytes());
+  for (const Letter& letter : channel.messages) hash.add(letter.message.bytes());
 }
 
 void add_to(Hash& hash, const Allocation& allocation) {
@@ -68,7 +68,7 @@ void add_to(Hash& hash, const RankState& rank) {
 
 void add_to(Hash& hash, const World& world) {
   for (const RankState& rank : world.ranks) add_to(hash, rank);
-  hash.add(world.channels.size(), std::bit_cast<std::uint64_t>(world.now.value()));
+  hash.add(world.channels.size());
   for (const Inbox& channel : world.channels) add_to(hash, channel);
 }
 

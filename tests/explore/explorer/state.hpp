@@ -46,6 +46,7 @@ struct Operation {
   int peer = -1;
   int tag = 0;
   int stream = -1;
+  Seconds ends{};            ///< by the clock of its rank, which does not end sooner
   std::uint32_t number = 0;  ///< of a send: its parcel
   Part to{};
   Part from{};
@@ -60,8 +61,19 @@ struct Parcel {
   std::uint32_t number = 0;
   bool eager = false;
   bool matched = false;  ///< a receive was posted for it; that lasts
+  Seconds arrival{};
   std::shared_ptr<const model::Content> content{};
   std::uint64_t digest = 0;
+};
+
+struct Letter {
+  ControlMessage message{};
+  Seconds arrival{};
+};
+
+struct Raised {
+  std::uint64_t value = 0;
+  Seconds arrival{};
 };
 
 enum class Plane : std::uint8_t { data, control, signal };
@@ -75,9 +87,9 @@ struct Inbox {
   std::uint32_t given = 0;  ///< sends, control sends or raises so far
   std::uint32_t asked = 0;  ///< receives, control receives or awaits so far
   std::vector<Parcel> parcels{};
-  std::vector<ControlMessage> messages{};
-  std::uint64_t received = 0;           ///< a digest of the control messages that were taken
-  std::vector<std::uint64_t> raised{};  ///< the values of signals that were not awaited yet
+  std::vector<Letter> messages{};
+  std::uint64_t received = 0;    ///< a digest of the control messages that were taken
+  std::vector<Raised> raised{};  ///< signals that were not awaited yet
 };
 
 struct Allocation {
@@ -102,6 +114,7 @@ struct Held {
 };
 
 struct RankState {
+  Seconds now{};
   std::vector<Operation> operations;  ///< by id
   std::vector<Allocation> allocations;
   std::vector<Held> buffers;                                                      ///< by id, from 1
@@ -120,7 +133,7 @@ struct RankState {
 struct World {
   std::vector<RankState> ranks;
   std::vector<Inbox> channels;  ///< ordered
-  Seconds now{};
+  int into_victim = 0;          ///< transfers so far into the memory that Scenario::fault names
 };
 
 /// Adds all that decides how things go on.

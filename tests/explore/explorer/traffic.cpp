@@ -60,11 +60,25 @@ const Operation* Machine::find(int rank, std::uint64_t id) const {
   return found != all.end() && found->id == id ? &*found : nullptr;
 }
 
+// ---- time -----------------------------------------------------------------------------------------------------------
+
+void Machine::pass(int rank, Bytes moved) {
+  if (scenario_.clock) state(rank).now += Seconds{1e-6 + 1e-9 * static_cast<double>(moved.count())};
+}
+
+void Machine::compute(int rank, Seconds duration) {
+  if (scenario_.clock) state(rank).now += duration;
+}
+
 // ---- starting -------------------------------------------------------------------------------------------------------
 
 Op Machine::start_copy(int rank, View to, View from, std::vector<Block> blocks, Stream stream, bool adds) {
-  Operation op{
-      .verb = Verb::copy, .adds = adds, .stream = stream.index, .to = part(rank, to), .from = part(rank, from)};
+  Operation op{.verb = Verb::copy,
+               .adds = adds,
+               .stream = stream.index,
+               .ends = state(rank).now,
+               .to = part(rank, to),
+               .from = part(rank, from)};
   if (blocks.empty()) blocks.push_back({Bytes{}, Bytes{}, from.length});
   op.blocks = std::move(blocks);
   op.id = make_id(Family::stream, stream.index, 0, state(rank).streams[static_cast<std::size_t>(stream.index)]++);
@@ -80,7 +94,11 @@ Op Machine::start_put(int rank, View to, View from, Stream stream, std::optional
   require_transfer(to, from, stream);
   if (signal) require_signal(*signal);
   if (!held(rank, to.buffer).mapped) throw UsageError("put() writes into memory that was opened from a peer");
-  Operation op{.verb = Verb::put, .stream = stream.index, .to = part(rank, to), .from = part(rank, from)};
+  Operation op{.verb = Verb::put,
+               .stream = stream.index,
+               .ends = state(rank).now,
+               .to = part(rank, to),
+               .from = part(rank, from)};
   op.peer = op.to.allocation.owner;
   if (!scenario_.path.same_node && at(op.from.allocation).registrations == 0) {
     throw UsageError("the adapter does not know the memory that a put() reads: register it");
@@ -123,9 +141,13 @@ Op Machine::start_send(int rank, RankId peer, Tag tag, View from, bool synchrono
   auto content =
       std::make_shared<const model::Content>(at(op.from.allocation).content->slice(op.from.offset, op.from.length));
   const std::uint64_t digest = content->digest();
-  to_peer.parcels.push_back({.number = op.number, .eager = op.eager, .content = std::move(content), .digest = digest});
-  match_parcels(rank, peer.value, tag.value);
+  to_peer.parcels.push_back({.number = op.number,
+                             .eager = op.eager,
+                             .arrival = state(rank).now,
+                             .content = std::move(content),
+                             .digest = digest});
   const Operation& started = insert(rank, std::move(op));
+  match_parcels(rank, peer.value, tag.value);
   claim(rank, started.from, false, &started, "send");
   return Op{started.id};
 }
@@ -144,7 +166,7 @@ Op Machine::start_receive(int rank, RankId peer, Tag tag, View to) {
 Op Machine::start_send_control(int rank, RankId peer, Tag tag, const ControlMessage& message) {
   require_peer(rank, peer);
   Inbox& to_peer = channel(rank, peer.value, tag.value, Plane::control);
-  to_peer.messages.push_back(message);
+  to_peer.messages.push_back({message, state(rank).now});
   return Op{insert(rank, {.id = make_id(Family::send_control, peer.value, tag.value, to_peer.given++),
                           .verb = Verb::send_control,
                           .ended = !scenario_.late_sends,
@@ -185,7 +207,13 @@ void Machine::match_parcels(int from, int to, int tag) {
   for (Parcel& parcel : channel(from, to, tag, Plane::data).parcels) {
     if (posted == 0) return;
     --posted;
+    if (parcel.matched) continue;
     parcel.matched = true;
+    if (parcel.eager) continue;
+    for (Operation& op : state(from).operations) {
+      const bool sends = op.verb == Verb::send && op.peer == to && op.tag == tag && op.number == parcel.number;
+      if (sends) op.ends = std::max(state(to).now, parcel.arrival);
+    }
   }
 }
 
@@ -236,31 +264,44 @@ std::size_t Machine::position(int rank, const Operation& op) const {
   return before;
 }
 
-void Machine::move_blocks(const Operation& op) {
+model::Content Machine::arrived(const Part& to, Bytes into, model::Content what) {
+  const auto& fault = scenario_.fault;
+  if (!fault || to.allocation.owner != fault->victim.value) return what;
+  if (world.into_victim++ != fault->transfer || fault->offset >= what.size()) return what;
+  what.write(fault->offset, fault->kind == Fault::Kind::drop
+                                ? at(to.allocation).content->slice(to.offset + into + fault->offset, 1_B)
+                                : model::Content(1_B));
+  return what;
+}
+
+void Machine::move_blocks(int rank, const Operation& op) {
   touch(op.from.allocation, false);
   touch(op.to.allocation, true);
   const model::Content source = *at(op.from.allocation).content;
+  model::Content target = *at(op.to.allocation).content;
   for (const Block& block : op.blocks) {
     model::Content moved = source.slice(op.from.offset + block.from, block.length);
-    if (op.adds) moved.add(at(op.to.allocation).content->slice(op.to.offset + block.to, block.length));
-    write(op.to, block.to, std::move(moved));
+    if (op.adds) moved.add(target.slice(op.to.offset + block.to, block.length));
+    if (op.to.allocation.owner != rank) moved = arrived(op.to, block.to, std::move(moved));
+    target.write(op.to.offset + block.to, moved);
   }
+  set_content(at(op.to.allocation), std::move(target));
 }
 
-void Machine::raise(int from, int to, const Signal& signal) {
-  footprint.signal(from, to, signal.tag.value);
-  Inbox& signals = channel(from, to, signal.tag.value, Plane::signal);
+void Machine::raise(int from, const Operation& put) {
+  footprint.signal(from, put.peer, put.signal->tag.value);
+  Inbox& signals = channel(from, put.peer, put.signal->tag.value, Plane::signal);
   ++signals.given;
-  signals.raised.push_back(signal.value);
+  signals.raised.push_back({put.signal->value, put.ends});
 }
 
 void Machine::end_stream(int rank, int stream, std::uint64_t last) {
   auto& all = state(rank).operations;
   for (Operation& op : all) {
     if (op.stream != stream || op.id > last || op.ended) continue;
-    move_blocks(op);
+    move_blocks(rank, op);
     op.ended = true;
-    if (op.signal) raise(rank, op.peer, *op.signal);
+    if (op.signal) raise(rank, op);
   }
   std::erase_if(all, [&](const Operation& op) { return op.stream == stream && op.ended && op.abandoned; });
 }
@@ -271,7 +312,9 @@ void Machine::receive(int rank, Operation& op) {
   const Bytes sent = parcel->content->size();
   const Bytes room = op.to.length;
   touch(op.to.allocation, true);
-  write(op.to, Bytes{}, sent <= room ? *parcel->content : parcel->content->slice(Bytes{}, room));
+  write(op.to, Bytes{},
+        arrived(op.to, Bytes{}, sent <= room ? *parcel->content : parcel->content->slice(Bytes{}, room)));
+  op.ends = parcel->arrival;
   op.status = sent == room ? Status::delivered : Status::wrong_size;
   parcels.erase(parcel);
   op.ended = true;
@@ -294,10 +337,12 @@ void Machine::end(int rank, std::uint64_t id) {
       for (Operation& other : all) {
         if (other.verb != Verb::recv_control || other.peer != op.peer || other.tag != op.tag || other.ended) continue;
         if (other.id > id) break;
-        other.into->assign(messages.front().bytes());
+        const Letter& letter = messages.front();
+        other.into->assign(letter.message.bytes());
+        other.ends = letter.arrival;
         Hash received;
         received.add(from_peer.received);
-        received.add(messages.front().bytes());
+        received.add(letter.message.bytes());
         from_peer.received = received.key().low;
         messages.erase(messages.begin());
         other.ended = true;
@@ -310,7 +355,8 @@ void Machine::end(int rank, std::uint64_t id) {
       for (Operation& other : all) {
         if (other.verb != Verb::await_signal || other.peer != op.peer || other.tag != op.tag || other.ended) continue;
         if (other.id > id) break;
-        *other.value = raised.front();
+        *other.value = raised.front().value;
+        other.ends = raised.front().arrival;
         raised.erase(raised.begin());
         other.ended = true;
       }

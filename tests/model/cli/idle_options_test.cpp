@@ -115,30 +115,33 @@ TEST_P(IdleOptions, AreSaidAndNoOthers) {
   EXPECT_GE(tried, 4);
 }
 
+// Each command, each kind of way and each that has options of its own for every check; all of them now and then.
 INSTANTIATE_TEST_SUITE_P(
-    Commands, IdleOptions,
+    Few, IdleOptions,
     ::testing::Values("run --platform keeneland-kids --from 0/1 --to 0/2 -b 64K -e 64K -p host",
-                      "run --platform keeneland-kids --from 0/1 --to 0/2 -b 64K -e 64K -p staging",
                       "run --platform keeneland-kids --from 0/1 --to 0/2 -b 64K -e 64K -p gpudirect-v1",
                       "run --platform keeneland-kids --from 0/1 --to 0/2 -b 64K -e 64K -p gpudirect-v2",
-                      "run --platform keeneland-kids --from 0/1 --to 0/2 -b 64K -e 64K -p cuda-ipc",
-                      "run --platform keeneland-kids --from 0/1 --to 0/2 -b 64K -e 64K -p cuda-ipc -o cache=2",
                       "run --platform keeneland-kids --from 0/1 --to 0/2 -b 64K -e 64K -p cuda-aware",
                       "run --platform keeneland-kids --from 0/1 --to 0/2 -b 64K -e 64K -p symmetric-put",
+                      "run --platform dgx-a100 --from 0/0 --to 1/0 -b 64K -e 64K -p gpudirect-v3",
+                      "explain --platform keeneland-kids --from 0/1 --to 0/2 -s 64K -p gpudirect-v2",
+                      "workload shift --platform keeneland-kids --ranks 2 -b 64K -e 64K -p gpudirect-v1",
+                      "workload shift --platform gb200-nvl72 --ranks 8 -b 64K -e 64K -p gpudirect-v2"));
+INSTANTIATE_TEST_SUITE_P(
+    Others, IdleOptions,
+    ::testing::Values("run --platform keeneland-kids --from 0/1 --to 0/2 -b 64K -e 64K -p staging",
+                      "run --platform keeneland-kids --from 0/1 --to 0/2 -b 64K -e 64K -p cuda-ipc",
+                      "run --platform keeneland-kids --from 0/1 --to 0/2 -b 64K -e 64K -p cuda-ipc -o cache=2",
                       "run --platform dgx-a100 --from 0/0 --to 1/0 -b 64K -e 64K -p host",
                       "run --platform dgx-a100 --from 0/0 --to 1/0 -b 64K -e 64K -p gpudirect-v1",
                       "run --platform dgx-a100 --from 0/0 --to 1/0 -b 64K -e 64K -p staging --pattern bandwidth",
-                      "run --platform dgx-a100 --from 0/0 --to 1/0 -b 64K -e 64K -p gpudirect-v3",
                       "run --platform dgx-a100 --from 0/0 --to 1/0 -b 64K -e 64K -p cuda-aware",
                       "explain --platform keeneland-kids --from 0/1 --to 0/2 -s 64K -p host",
-                      "explain --platform keeneland-kids --from 0/1 --to 0/2 -s 64K -p gpudirect-v2",
                       "explain --platform dgx-a100 --from 0/0 --to 1/0 -s 64K -p gpudirect-v1",
                       "explain --platform dgx-a100 --from 0/0 --to 1/0 -s 64K -p gpudirect-v3",
-                      "workload shift --platform keeneland-kids --ranks 2 -b 64K -e 64K -p gpudirect-v1",
                       "workload shift --platform h200-nvlink -b 64K -e 64K -p gpudirect-v2",
                       "workload shift --platform dgx-a100 --ranks 4 -b 64K -e 64K -p gpudirect-v2",
-                      "workload shift --platform dgx-a100 --ranks 4 -b 64K -e 64K -p gpudirect-v1",
-                      "workload shift --platform gb200-nvl72 --ranks 8 -b 64K -e 64K -p gpudirect-v2"));
+                      "workload shift --platform dgx-a100 --ranks 4 -b 64K -e 64K -p gpudirect-v1"));
 
 }  // namespace
 }  // namespace twinlink::model

@@ -284,7 +284,7 @@ TEST_F(Databases, HaveOneStudyAtATime) {
       const StudyDatabase second(file("b.sqlite"), identity_, resume);
       ADD_FAILURE() << "two studies do the same points";
     } catch (const UsageError& error) {
-      EXPECT_THAT(error.what(), AllOf(HasSubstr("b.sqlite"), HasSubstr("another study is at work")));
+      EXPECT_THAT(error.what(), AllOf(HasSubstr("b.sqlite"), HasSubstr("another study or fleet is at work")));
     }
   }
   EXPECT_THAT(database.points(), ElementsAre(point(0, 2)));

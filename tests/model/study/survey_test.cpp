@@ -198,7 +198,7 @@ TEST(AdvisedLimits, OfTheAdapterAreTriedOnBothSides) {
   }
 }
 
-const std::vector<std::string> kFew{"a30-icelake", "h200-nvlink", "keeneland-kids"};
+const std::vector<std::string> kFew{"h200-nvlink", "keeneland-kids"};
 
 std::vector<std::string> other_platforms() {
   std::vector<std::string> names;

@@ -4,8 +4,8 @@
 
 #include "protocols/registry.hpp"
 #include "protocols/trace/decorated_rank.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 #include "tests/protocols/bench/slow_at_first.hpp"
-#include "tests/support/fake_rank.hpp"
 #include "tests/support/said_by.hpp"
 #include "tests/support/test_name.hpp"
 
@@ -211,7 +211,7 @@ TEST(Driver, ReleasesAllThatItAllocated) {
   for (const Protocol* protocol : protocols_without_programs()) {
     run_fake_world({}, [&](MeasuredRank& rank) {
       measure(rank, *protocol, small_plan(Pattern::bidirectional, {1_KiB}));
-      EXPECT_EQ(dynamic_cast<FakeRank&>(rank).live_buffers(), 0U) << protocol->name();
+      EXPECT_EQ(live_buffers(rank), 0U) << protocol->name();
     });
   }
 }

@@ -12,7 +12,7 @@
 #include "protocols/bench/measure/trace.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/trace/decorated_rank.hpp"
-#include "tests/support/fake_rank.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 #include "tests/support/said_by.hpp"
 
 namespace twinlink::bench {

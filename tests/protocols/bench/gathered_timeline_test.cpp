@@ -12,7 +12,7 @@
 #include "protocols/bench/measure/timeline.hpp"
 #include "protocols/core/tags.hpp"
 #include "protocols/trace/recorded_rank.hpp"
-#include "tests/support/fake_rank.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 #include "tests/support/finish.hpp"
 
 namespace twinlink::bench {

@@ -15,8 +15,8 @@
 #include "protocols/bench/results/files.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/trace/decorated_rank.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 #include "tests/protocols/bench/samples.hpp"
-#include "tests/support/fake_rank.hpp"
 #include "tests/support/said_by.hpp"
 #include "tests/support/test_name.hpp"
 
@@ -39,7 +39,7 @@ Series run(std::string_view protocol, const Plan& plan) {
   Series series;
   run_fake_world({}, [&](MeasuredRank& rank) {
     Series mine = measure(rank, find_protocol(protocol), plan);
-    EXPECT_EQ(dynamic_cast<FakeRank&>(rank).live_buffers(), 0U);
+    EXPECT_EQ(live_buffers(rank), 0U);
     if (rank.id() == plan.first) series = std::move(mine);
   });
   return series;

@@ -9,7 +9,7 @@
 #include "protocols/bench/measure/check_error.hpp"
 #include "protocols/bench/measure/driver.hpp"
 #include "protocols/registry.hpp"
-#include "tests/support/fake_rank.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 #include "tests/support/fault_rank.hpp"
 #include "tests/support/said_by.hpp"
 #include "tests/support/test_name.hpp"

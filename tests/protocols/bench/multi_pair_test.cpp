@@ -12,8 +12,8 @@
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/measure/expectation.hpp"
 #include "protocols/registry.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 #include "tests/protocols/bench/samples.hpp"
-#include "tests/support/fake_rank.hpp"
 #include "tests/support/said_by.hpp"
 
 namespace twinlink::bench {

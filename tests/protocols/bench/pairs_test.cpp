@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protocols/registry.hpp"
-#include "tests/support/fake_rank.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 
 namespace twinlink::bench {
 namespace {

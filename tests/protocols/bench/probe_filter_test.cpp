@@ -113,7 +113,7 @@ class LossyRank final : public DecoratedRank {
     return inner().put(all_but_one(to), all_but_one(from), stream, engine, signal);
   }
   Op send(RankId peer, Tag tag, View from) override {
-    if (from.length > Bytes{}) write(from.slice(from.length - 1_B, 1_B), std::array{std::byte{0x5a}});
+    if (from.length > Bytes{}) fill(from.slice(from.length - 1_B, 1_B), Payload{90});
     return inner().send(peer, tag, from);
   }
 

@@ -9,10 +9,10 @@
 
 #include "protocols/bench/measure/check_error.hpp"
 #include "protocols/trace/decorated_rank.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 #include "tests/protocols/bench/probe_world.hpp"
 #include "tests/protocols/bench/samples.hpp"
 #include "tests/protocols/bench/slow_at_first.hpp"
-#include "tests/support/fake_rank.hpp"
 #include "tests/support/said_by.hpp"
 
 namespace twinlink::bench {

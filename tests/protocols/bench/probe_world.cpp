@@ -12,7 +12,7 @@ ProbeFindings probe_world(const FakeWorldOptions& world, const ProbePlan& plan) 
   ProbeFindings findings;
   run_fake_world(world, [&](MeasuredRank& rank) {
     ProbeFindings mine = probe(rank, plan);
-    EXPECT_EQ(dynamic_cast<FakeRank&>(rank).live_buffers(), 0U);
+    EXPECT_EQ(live_buffers(rank), 0U);
     if (rank.id() == RankId{0}) {
       findings = std::move(mine);
     } else {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "protocols/bench/probe/probe.hpp"
-#include "tests/support/fake_rank.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 
 namespace twinlink::bench {
 

@@ -4,8 +4,7 @@
 
 #include "protocols/registry.hpp"
 #include "protocols/trace/decorated_rank.hpp"
-#include "tests/support/fake_rank.hpp"
-#include "tests/support/test_name.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -69,14 +68,6 @@ TEST(Trace, OnlyTheFirstMessageOpensMemory) {
   EXPECT_THAT(text, HasSubstr(opening));
   EXPECT_LT(text.find(opening), warm);
   EXPECT_EQ(text.find(opening, warm), std::string::npos);
-}
-
-TEST(Trace, IsTheSameHoweverTheThreadsRun) {
-  const Plan plan = plan_for(1000_B, {.chunk = 64_B, .depth = 4});
-  for (const Protocol* protocol : protocols_without_programs()) {
-    const std::string first = trace_of(protocol->name(), plan);
-    for (int run = 0; run < 5; ++run) EXPECT_EQ(trace_of(protocol->name(), plan), first);
-  }
 }
 
 TEST(Trace, RanksThatTakeNoPartLeaveNoLine) {

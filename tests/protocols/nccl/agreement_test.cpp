@@ -11,8 +11,8 @@
 
 #include "protocols/nccl/agreement.hpp"
 #include "protocols/nccl/peer_fifos.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 #include "tests/protocols/scripted_rank.hpp"
-#include "tests/support/fake_rank.hpp"
 #include "tests/support/made_up_rank.hpp"
 
 namespace twinlink::nccl {

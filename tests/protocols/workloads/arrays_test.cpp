@@ -16,7 +16,7 @@
 #include "protocols/workloads/arrays/reshape.hpp"
 #include "protocols/workloads/concurrent_rank.hpp"
 #include "protocols/workloads/connections.hpp"
-#include "tests/support/fake_rank.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 #include "tests/support/said_by.hpp"
 
 namespace twinlink::workloads {

@@ -16,7 +16,7 @@
 #include "protocols/workloads/catalogue.hpp"
 #include "protocols/workloads/connections.hpp"
 #include "protocols/workloads/execution.hpp"
-#include "tests/support/fake_rank.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 #include "tests/support/finish.hpp"
 #include "tests/support/made_up_rank.hpp"
 #include "tests/support/meet_all.hpp"
@@ -247,7 +247,7 @@ TEST(Connections, OfARingAreMadeByEveryProtocol) {
         }
         meet_all(rank);
         buffers.reset();
-        EXPECT_EQ(dynamic_cast<FakeRank&>(inner).live_buffers(), 0U) << protocol->name();
+        EXPECT_EQ(live_buffers(inner), 0U) << protocol->name();
       });
     }
   }

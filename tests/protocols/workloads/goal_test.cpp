@@ -9,7 +9,7 @@
 #include "protocols/registry.hpp"
 #include "protocols/workloads/goal/order.hpp"
 #include "protocols/workloads/goal/player.hpp"
-#include "tests/support/fake_rank.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 #include "tests/support/meet_all.hpp"
 #include "tests/support/said_by.hpp"
 
@@ -290,7 +290,7 @@ std::vector<Played> played(const std::string& text, const std::string& protocol,
   world.ranks = job.ranks();
   std::vector<Played> all(static_cast<std::size_t>(world.ranks));
   run_fake_world(world, [&](MeasuredRank& inner) {
-    const auto live = [&] { return dynamic_cast<FakeRank&>(inner).live_buffers(); };
+    const auto live = [&] { return live_buffers(inner); };
     ConcurrentRank rank(inner);
     const Protocol& used = find_protocol(protocol);
     {

@@ -11,7 +11,7 @@
 #include "protocols/workloads/connections.hpp"
 #include "protocols/workloads/execution.hpp"
 #include "protocols/workloads/numbered_channel.hpp"
-#include "tests/support/fake_rank.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 #include "tests/support/meet_all.hpp"
 
 namespace twinlink {

@@ -7,10 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#ifdef TWINLINK_SQLITE
-#include <sqlite3.h>
-#endif
 
+#include "platforms/database/database.hpp"
 #include "protocols/core/errors.hpp"
 #include "tests/validate/golden.hpp"
 #include "tests/validate/nodes/made_up_fleet.hpp"
@@ -53,24 +51,13 @@ class Histories : public ::testing::Test {
     }
     return all;
   }
-  void execute(const std::string& sql) const {
-    sqlite3* connection = nullptr;
-    ASSERT_EQ(sqlite3_open(file_.c_str(), &connection), SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(connection, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sql;
-    sqlite3_close(connection);
-  }
-
+  void execute(const char* sql) const { model::Database(file_, model::Database::Access::write).execute(sql); }
   /// The first figure or text of the answer.
-  [[nodiscard]] std::string ask(const std::string& sql) const {
-    sqlite3* connection = nullptr;
-    sqlite3_stmt* answer = nullptr;
-    EXPECT_EQ(sqlite3_open(file_.c_str(), &connection), SQLITE_OK);
-    EXPECT_EQ(sqlite3_prepare_v2(connection, sql.c_str(), -1, &answer, nullptr), SQLITE_OK) << sql;
-    EXPECT_EQ(sqlite3_step(answer), SQLITE_ROW) << sql;
-    std::string text = reinterpret_cast<const char*>(sqlite3_column_text(answer, 0));
-    sqlite3_finalize(answer);
-    sqlite3_close(connection);
-    return text;
+  [[nodiscard]] std::string ask(const char* sql) const {
+    const model::Database database(file_, model::Database::Access::write);
+    model::Statement answer(database, sql);
+    EXPECT_TRUE(answer.step()) << sql;
+    return answer.text(0);
   }
 
   test::ScratchFolder folder_;
@@ -166,7 +153,8 @@ TEST_F(Histories, DatesThatCannotBeAreRemarks) {
 }
 
 TEST_F(Histories, StandInTheFileOfAStudyAndInNoOther) {
-  execute("CREATE TABLE study (x); CREATE TABLE others (x)");
+  execute("CREATE TABLE study (x)");
+  execute("CREATE TABLE others (x)");
   History(file_).add(one("2026-11-05", {{1_KiB, 1}}));
   execute("UPDATE node_history SET schema = 2");
   EXPECT_THAT([&] { History{file_}; },

@@ -11,7 +11,7 @@
 
 #include "protocols/bench/measure/check_error.hpp"
 #include "protocols/core/tags.hpp"
-#include "tests/support/fake_rank.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 #include "tests/support/ledger_rank.hpp"
 #include "tests/support/said_by.hpp"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "protocols/bench/measure/collectives.hpp"
-#include "tests/support/fake_rank.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 
 namespace twinlink::bench {
 namespace {

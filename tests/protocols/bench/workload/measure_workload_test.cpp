@@ -17,7 +17,7 @@
 #include "protocols/bench/workload/measure_trace.hpp"
 #include "protocols/bench/workload/times.hpp"
 #include "protocols/registry.hpp"
-#include "tests/support/fake_rank.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 #include "tests/support/said_by.hpp"
 
 namespace twinlink::bench {
@@ -50,7 +50,7 @@ WorkloadSeries measured(const WorkloadPlan& plan, int ranks) {
   WorkloadSeries series;
   run_fake_world({.ranks = ranks}, [&](MeasuredRank& rank) {
     WorkloadSeries mine = measure_schedules(rank, plan);
-    EXPECT_EQ(dynamic_cast<FakeRank&>(rank).live_buffers(), 0U);
+    EXPECT_EQ(live_buffers(rank), 0U);
     if (rank.id() == RankId{0}) {
       series = std::move(mine);
     } else {
@@ -113,7 +113,7 @@ class Scrambles final : public DecoratedRank {
  public:
   explicit Scrambles(MeasuredRank& inner, Bytes length = 1_KiB) : DecoratedRank(inner), length_(length) {}
   Op send(RankId peer, Tag tag, View from) override {
-    if (from.length == length_) write(from.slice(length_ - 1_B, 1_B), std::array{std::byte{0x5a}});
+    if (from.length == length_) fill(from.slice(length_ - 1_B, 1_B), Payload{90});
     return DecoratedRank::send(peer, tag, from);
   }
 
@@ -237,7 +237,7 @@ TEST(MeasuredArrays, AreMovedByEachPackingAndProven) {
   WorkloadSeries series;
   run_fake_world({.ranks = 3}, [&](MeasuredRank& rank) {
     WorkloadSeries mine = measure_array(rank, plan);
-    EXPECT_EQ(dynamic_cast<FakeRank&>(rank).live_buffers(), 0U);
+    EXPECT_EQ(live_buffers(rank), 0U);
     if (rank.id() == RankId{0}) series = std::move(mine);
   });
   std::vector<std::string> packings;

@@ -12,7 +12,7 @@
 #include "protocols/bench/workload/message_costs.hpp"
 #include "protocols/bench/workload/workload_options.hpp"
 #include "protocols/registry.hpp"
-#include "tests/support/fake_rank.hpp"
+#include "tests/explore/explorer/fake_world.hpp"
 
 namespace twinlink::bench {
 namespace {
