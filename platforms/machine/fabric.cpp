@@ -8,20 +8,23 @@
 
 #include <fmt/format.h>
 
+#include "protocols/core/enum_table.hpp"
+
 namespace twinlink::model {
 
 /// Of a torus, at most.
 constexpr int kDimensions = 8;
 
+static_assert(kFabricShapes.size() == count_of<FabricShape>() && kFabricRoutings.size() == count_of<FabricRouting>());
+
 std::string_view to_string(FabricShape shape) {
-  constexpr std::array<std::string_view, kFabricShapes.size()> kNames{"switch",    "fat-tree",  "rails",
-                                                                      "rail-only", "dragonfly", "torus"};
-  return kNames.at(static_cast<std::size_t>(shape));
+  constexpr Words<FabricShape> kNames{"switch", "fat-tree", "rails", "rail-only", "dragonfly", "torus"};
+  return kNames[shape];
 }
 
 std::string_view to_string(FabricRouting routing) {
-  constexpr std::array<std::string_view, kFabricRoutings.size()> kNames{"d-mod-k", "s-mod-k", "ecmp", "adaptive"};
-  return kNames.at(static_cast<std::size_t>(routing));
+  constexpr Words<FabricRouting> kNames{"d-mod-k", "s-mod-k", "ecmp", "adaptive"};
+  return kNames[routing];
 }
 
 std::optional<Oversubscription> parse_oversubscription(std::string_view text) {
