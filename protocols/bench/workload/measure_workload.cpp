@@ -40,8 +40,12 @@ Shape shape_for(const Rank& rank, const WorkloadPlan& plan) {
   return shape;
 }
 
-bool by_one_protocol(const workloads::Ways& ways) {
-  return ways.between == ways.within && (ways.between_domains == nullptr || ways.between_domains == ways.within);
+/// Groups of ranks are domains where a protocol for what lies between these is named, and else nodes.
+bool by_one_protocol(const workloads::Ways& ways, const Shape& shape) {
+  const bool apart = shape.per_node < shape.ranks;
+  const bool with_next = ways.between == ways.within;
+  if (ways.between_domains == nullptr) return with_next || !apart;
+  return with_next && (ways.between_domains == ways.within || !apart);
 }
 
 /// Why the algorithm cannot do the plan's work; empty: it can.
@@ -54,7 +58,7 @@ std::string refusal_of(const WorkloadPlan& plan, const Algorithm& algorithm, con
 std::vector<const Algorithm*> candidates(const WorkloadPlan& plan, const Shape& shape) {
   if (plan.algorithms.size() == 1) return plan.algorithms;
   const bool by_itself =
-      by_one_protocol(plan.ways) && std::ranges::any_of(plan.workload->algorithms, [&](const Algorithm& each) {
+      by_one_protocol(plan.ways, shape) && std::ranges::any_of(plan.workload->algorithms, [&](const Algorithm& each) {
         return each.together && plan.ways.within->does(*each.together, plan.ways.settings_within);
       });
   std::vector<const Algorithm*> all;

@@ -130,6 +130,8 @@ void choose(WorkloadPlan& plan, const WorkloadOptions& options) {
   if (is_array_job(options.workload)) {
     if (!options.algorithm.empty()) throw UsageError("--algorithm: " + options.workload + " has none; --pack chooses");
     if (!has_default_sizes(options)) throw UsageError("-b, -e, -f: --global is the size of " + options.workload);
+    if (options.graph != 1) throw UsageError("--graph: " + options.workload + " is no collective by one kernel");
+    if (!options.on.empty()) throw UsageError("--on: only of sum");
     plan.array = make_array_job(options.workload, options.array);
     return;
   }
