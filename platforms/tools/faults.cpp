@@ -97,6 +97,11 @@ void take_later(std::string_view option, std::vector<Fault>& faults, Platform& p
       later.part = how.part;
       later.share = how.share;
     }
+    const std::vector<HostMemory>& memories = topology.graph().memories;
+    if (option == "--degrade" && links_of(topology.graph(), later.part).empty() &&
+        std::ranges::find(memories, later.part, &HostMemory::name) != memories.end()) {
+      refuse_fault(option, fault.typed, "a memory has the same bandwidth all the time: leave @TIME out");
+    }
     require_links(option, fault.typed, later.part, topology.graph());
     platform.later_faults.push_back(std::move(later));
   }

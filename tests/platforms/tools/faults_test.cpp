@@ -155,7 +155,8 @@ TEST(Faults, ATimeIsOne) {
   EXPECT_THAT(refusal("keeneland-kids", {.failed = {"qpi@soon"}}), HasSubstr("--fail qpi@soon: "));
   EXPECT_THAT(refusal("keeneland-kids", {.failed = {"qpj@1ms"}}), HasSubstr("did you mean 'qpi'?"));
   EXPECT_THAT(refusal("keeneland-kids", {.degraded = {"numa0=50%@1ms"}}),
-              HasSubstr("no link, GPU, adapter or hub 'numa0'"));
+              HasSubstr("--degrade numa0=50%@1ms: a memory has the same bandwidth all the time: leave @TIME out"));
+  EXPECT_THAT(refusal("keeneland-kids", {.failed = {"numa0@1ms"}}), HasSubstr("no link, GPU, adapter or hub 'numa0'"));
 }
 
 TEST(Faults, PartsOfOtherKindsOfNodesHaveTheirKindBeforeThem) {
