@@ -332,10 +332,18 @@ Platform with_faults_of_nodes(const std::filesystem::path& named, std::span<cons
   take_later("--degrade", degraded, platform);
   take_later("--fail", failed, platform);
   if (!failed.empty()) platform = without(named, overrides, std::move(platform), failed, faults, add_kinds);
+  // Several parts that were typed as one are one fault; what is typed twice is two.
+  struct OneFault {
+    std::set<std::string> parts{};
+    std::set<const void*> shrunk{};
+  };
+  std::map<std::string, OneFault> by_text;
   for (const Fault& fault : degraded) {
     const Degraded how = parse_degraded(fault.text);
     const std::string text = "--degrade " + fault.typed;
-    if (!degrade(platform, how.part, how.share, text + " on the command line")) {
+    OneFault& one = by_text[fault.typed];
+    if (!one.parts.insert(how.part).second) one = {.parts = {how.part}};
+    if (!degrade(platform, how.part, how.share, text + " on the command line", one.shrunk)) {
       refuse_name("--degrade", fault.typed, how.part, "link, GPU, adapter, hub or memory", degradable_parts(platform));
     }
     platform.slowed_parts.push_back({how.part, text});

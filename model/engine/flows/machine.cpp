@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <memory>
 #include <utility>
 
@@ -274,6 +275,15 @@ const Machine::LinkSlots& Machine::slots_in(const std::string& nic, Location to)
   });
 }
 
+Rate Machine::adding_up(const Topology& topology, std::size_t gpu) {
+  for (std::size_t other = 0; other < topology.graph().gpus.size(); ++other) {
+    const Hub* const hub = other == gpu ? nullptr : topology.reducing_hub(gpu, other);
+    if (hub != nullptr) return hub->reduces->value;
+  }
+  assert(false && "asked of a GPU without such a switch");
+  return {};
+}
+
 FlowRoute Machine::through_switch(int node, std::size_t gpu, std::span<const std::size_t> others, bool reads,
                                   Rate rate) {
   const auto at = [](std::size_t which) { return Location{Location::Kind::gpu, which}; };
@@ -293,7 +303,7 @@ FlowRoute Machine::through_switch(int node, std::size_t gpu, std::span<const std
   tidy(slots, rates_);
   FlowRoute route{.limit = rate};
   append(route, node, slots);
-  const Rate most = topology_.reducing_hub(gpu, others.front())->reduces->value;
+  const Rate most = slowed_ != nullptr ? adding_up(Topology(*slowed_), gpu) : adding_up(topology_, gpu);
   const auto cross = [&](std::size_t which, bool to_switch) {
     SharedLink*& shared = added_up_[{topology_.copy_of(node), which, to_switch}];
     if (shared == nullptr) shared = &network_.add_link(most);

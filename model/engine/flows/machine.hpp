@@ -118,6 +118,8 @@ class Machine {
   void lay_out_slots();
   void slow(std::string_view part, double share);
   [[nodiscard]] std::vector<std::optional<Rate>> rates_of(const Topology& topology) const;
+  /// What a switch that adds up has of a GPU's links.
+  [[nodiscard]] static Rate adding_up(const Topology& topology, std::size_t gpu);
   [[nodiscard]] SharedLink& make_link(std::size_t slot);
   [[nodiscard]] std::string name_of(std::size_t slot) const;
   [[nodiscard]] std::size_t port_of(const Hop& hop) const;
