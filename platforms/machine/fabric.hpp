@@ -160,6 +160,9 @@ struct FabricWay {
 /// is gone, the next one that is left at both ends; hashes draw among those that are left, and adaptive routing spreads
 /// over them. Of a dragonfly the minimal one, or over a third group where nothing joins the two any more.
 FabricWay fabric_way(const Fabric& fabric, const FabricPort& from, const FabricPort& to);
+/// The ways over which a message's bytes go in equal parts: of a torus one for each way round a ring that is as short
+/// as the other, else that one.
+std::vector<FabricWay> fabric_ways(const Fabric& fabric, const FabricPort& from, const FabricPort& to);
 /// Ways over each third group, for adaptive routing where the minimal way is full: of a dragonfly, between groups.
 /// Empty otherwise.
 std::vector<FabricWay> fabric_detours(const Fabric& fabric, const FabricPort& from, const FabricPort& to);

@@ -244,6 +244,11 @@ FabricWay fabric_way(const Fabric& fabric, const FabricPort& from, const FabricP
   return {};
 }
 
+std::vector<FabricWay> fabric_ways(const Fabric& fabric, const FabricPort& from, const FabricPort& to) {
+  if (fabric.shape == FabricShape::torus) return torus_ways(fabric, from, to);
+  return {fabric_way(fabric, from, to)};
+}
+
 std::vector<FabricWay> fabric_detours(const Fabric& fabric, const FabricPort& from, const FabricPort& to) {
   if (fabric.shape != FabricShape::dragonfly || fabric.routing != FabricRouting::adaptive) return {};
   return Dragonfly(fabric, from, to).detours();

@@ -341,7 +341,8 @@ double Machine::fullest(const FabricWay& way) const {
   for (const FabricWay::Hop& hop : way.hops) {
     const auto link = between_switches_.find(hop.link);
     const std::size_t crossing = link == between_switches_.end() ? 0 : link->second->crossing.size();
-    most = std::max(most, static_cast<double>(crossing + 1) / hop.rate.bytes_per_second());
+    const auto taken = static_cast<std::size_t>(std::ranges::count(taken_, hop.link));
+    most = std::max(most, static_cast<double>(crossing + taken + 1) / hop.rate.bytes_per_second());
   }
   return most;
 }
@@ -353,19 +354,21 @@ bool Machine::takes_detours(int from_node, int to_node) const {
   return from_node / nodes_of_group != to_node / nodes_of_group;
 }
 
-/// The minimal way while its links have room for one more adapter, or while no other is emptier.
-FabricWay Machine::emptiest_way(int from_node, int to_node, const Adapters& adapters) const {
-  FabricWay best = topology_.fabric_way(*fabric_, from_node, to_node, adapters);
-  if (!takes_detours(from_node, to_node)) return best;
+/// The minimal ones; where messages choose, that one while its links have room for one more adapter, or while no other
+/// is emptier.
+std::vector<FabricWay> Machine::ways_through_fabric(int from_node, int to_node, const Adapters& adapters) const {
+  std::vector<FabricWay> ways = topology_.fabric_ways(*fabric_, from_node, to_node, adapters);
+  if (!takes_detours(from_node, to_node)) return ways;
+  FabricWay& best = ways.front();
   double least = fullest(best);
-  if (least * topology_.platform().fabric->link.value.bytes_per_second() <= 1) return best;
+  if (least * topology_.platform().fabric->link.value.bytes_per_second() <= 1) return ways;
   for (FabricWay& way : topology_.fabric_detours(*fabric_, from_node, to_node, adapters)) {
     if (const double full = fullest(way); full < least) {
       least = full;
       best = std::move(way);
     }
   }
-  return best;
+  return ways;
 }
 
 std::vector<FlowRoute> Machine::copy(int node, End from, End to, bool cached) {
@@ -446,12 +449,19 @@ void Machine::return_to_messages(RankId rank) {
 
 std::vector<FlowRoute> Machine::transfer(Site from, std::span<const Adapters> adapters, Site to) {
   std::vector<FlowRoute> routes;
+  taken_.clear();
   for (const Adapters& nics : adapters) {
     for (const Strand& strand : topology_.strands(from.location, to.location)) {
-      FlowRoute route = transfer({from.node, strand.from}, nics, {to.node, strand.to});
-      route.limit = least_of(part_of(route.limit, strand.share), each_of(strand, nics));
-      route.share = strand.share / static_cast<double>(adapters.size());
-      routes.push_back(std::move(route));
+      const std::vector<FabricWay> ways = ways_through_fabric(from.node, to.node, nics);
+      for (const FabricWay& way : ways) {
+        const double part = 1 / static_cast<double>(ways.size());
+        const double share = strand.share * part;
+        FlowRoute route = transfer({from.node, strand.from}, nics, way, {to.node, strand.to});
+        route.limit = least_of(part_of(route.limit, share), part_of(each_of(strand, nics), part));
+        route.share = share / static_cast<double>(adapters.size());
+        routes.push_back(std::move(route));
+        for (const FabricWay::Hop& hop : way.hops) taken_.push_back(hop.link);
+      }
     }
   }
   return routes;
@@ -464,10 +474,10 @@ std::optional<Rate> Machine::each_of(const Strand& strand, const Adapters& adapt
                   topology_.each_rate(topology_.from_nic_route(adapters.to, strand.to), Reach::device_writes));
 }
 
-FlowRoute Machine::transfer(Site from, const Adapters& adapters, Site to) {
+FlowRoute Machine::transfer(Site from, const Adapters& adapters, const FabricWay& way, Site to) {
   FlowRoute route{.limit = value_of(topology_.platform().network->rate)};
   append(route, from.node, slots_out(from.location, adapters.from));
-  append(route, emptiest_way(from.node, to.node, adapters));
+  append(route, way);
   append(route, to.node, slots_in(adapters.to, to.location));
   if (const auto& duplex = topology_.platform().fabric->duplex;
       duplex && from.node == to.node && adapters.from == adapters.to) {
