@@ -49,6 +49,7 @@ class Tree {
       }
     }
     add(LinkKind::leaf_down, target_, second);
+    if (all && !fabric_.faults.empty()) add_common();
     way_.switches = one_pod_ ? 3 : 5;
     return std::move(way_);
   }
@@ -70,6 +71,18 @@ class Tree {
   void add(LinkKind kind, std::int64_t a, std::int64_t b) {
     const std::uint64_t link = link_number(kind, a, b);
     way_.hops.push_back({link, fabric_link_rate(fabric_, from_.nics, link)});
+  }
+  /// A packet that goes up by a cable comes down by that of the same switch. Where cables that are left do not meet,
+  /// two leaves or pods have less between them than each has.
+  void add_common() {
+    const std::size_t hops = way_.hops.size();
+    const auto add_narrower = [&](LinkKind kind, std::int64_t a, std::int64_t b, std::size_t up) {
+      const std::uint64_t link = link_number(kind, a, b);
+      const Rate rate = fabric_link_rate(fabric_, from_.nics, link);
+      if (rate < std::min(way_.hops[up].rate, way_.hops[hops - 1 - up].rate)) way_.hops.push_back({link, rate});
+    };
+    add_narrower(LinkKind::leaf_to_leaf, source_, target_, 0);
+    if (!one_pod_) add_narrower(LinkKind::pod_to_pod, source_ / ports_.pod_down, target_ / ports_.pod_down, 1);
   }
   [[nodiscard]] bool is_left(std::int64_t second) const {
     return left_of(fabric_, Cable::leaf, source_, second) > 0 && left_of(fabric_, Cable::leaf, target_, second) > 0;

@@ -135,6 +135,28 @@ TEST(FabricWays, ThatFindThemselvesAreSpreadOverWhatIsLeft) {
             "links @200");
 }
 
+/// What goes up by a cable comes down by that of the same switch.
+TEST(FabricWays, CablesThatAreLeftMayNotMeet) {
+  Made tree{.size = {4, 2}, .routing = FabricRouting::adaptive};
+  for (const char* cable : {"leaf0-up0", "leaf0-up1", "leaf1-up2", "leaf1-up3"}) tree.faults.push_back({cable, 0.5});
+  EXPECT_EQ(way(tree, {0}, {4}),
+            "3: leaf 0 up, all links @150, leaf 1 down, all links @150, leaf 0 to 1, what their cables have in common "
+            "@100");
+  tree.faults = {{"leaf0-up0", 0}, {"leaf0-up1", 0}, {"leaf1-up2", 0}};
+  EXPECT_EQ(way(tree, {4}, {0}),
+            "3: leaf 1 up, all links @150, leaf 0 down, all links @100, leaf 1 to 0, what their cables have in common "
+            "@50");
+  tree.faults = {{"leaf0-up0", 0}};
+  EXPECT_EQ(way(tree, {0}, {4}), "3: leaf 0 up, all links @150, leaf 1 down, all links @200");
+  Made pods{.size = {2, 2, 2}, .routing = FabricRouting::adaptive};
+  pods.faults = {{"pod-switch0-up0", 0}, {"pod-switch2-up1", 0}};
+  EXPECT_EQ(
+      way(pods, {0}, {4}),
+      "5: leaf 0 up, all links @100, pod 0 up, all links @300, pod 1 down, all links @300, leaf 2 down, all links "
+      "@100, leaf 0 to 2, what their cables have in common @50, pod 0 to 1, what their cables have in common @200")
+      << "the first switches of the pods have no core in common";
+}
+
 TEST(FabricWays, ThroughADragonflyCrossRoutersAndGroups) {
   Made made{.shape = kDragonfly, .size = {5, 4, 2, 4}};
   EXPECT_EQ(way(made, {0}, {1}), "1: ");
