@@ -140,7 +140,8 @@ class Tree {
 
 /// From router to router of a group, and from group to group. Minimal: to the router with the links to the other group,
 /// across, and to the target's router. Adaptive: the links between two groups end at several routers of each, and
-/// packets are spread over all links that leave a router, and all that come in.
+/// packets are spread over all links that leave a router, and all that come in; within a group a message takes the link
+/// between its two routers, or goes over a third one.
 class Dragonfly {
  public:
   Dragonfly(const Fabric& fabric, const FabricPort& from, const FabricPort& to)
@@ -165,7 +166,7 @@ class Dragonfly {
   }
   [[nodiscard]] std::vector<FabricWay> detours() {
     std::vector<FabricWay> all;
-    if (group(source_) == group(target_)) return all;
+    if (group(source_) == group(target_)) return around_link();
     for (int i = 1; i < fabric_.size[0]; ++i) {
       const int third = (group(source_) + i) % fabric_.size[0];
       if (joins(third)) all.push_back(over(third));
@@ -174,6 +175,26 @@ class Dragonfly {
   }
 
  private:
+  /// Over each third router.
+  [[nodiscard]] std::vector<FabricWay> around_link() {
+    std::vector<FabricWay> all;
+    const int first = group(source_) * routers_;
+    for (int i = 1; i < routers_ && source_ != target_; ++i) {
+      const int third = first + (source_ - first + i) % routers_;
+      if (third == target_ || !is_joined(source_, third) || !is_joined(third, target_)) continue;
+      way_ = {};
+      here_ = source_;
+      leave_router();
+      step_to(third);
+      step_to(target_);
+      arrive();
+      all.push_back(std::move(way_));
+    }
+    return all;
+  }
+  [[nodiscard]] bool is_joined(int one, int other) const {
+    return left_between(fabric_, Cable::routers, one, other) > 0;
+  }
   [[nodiscard]] bool spreads() const { return fabric_.routing == FabricRouting::adaptive; }
   [[nodiscard]] int group(int router) const { return router / routers_; }
   [[nodiscard]] double left(int one, int other) const { return left_between(fabric_, Cable::groups, one, other); }
@@ -199,8 +220,12 @@ class Dragonfly {
   void arrive() {
     if (!spreads()) return go_to(target_);
     if (routers_ == 1 || source_ == target_) return;
+    if (group(source_) == group(target_)) {
+      go_to(target_);
+    } else {
+      ++way_.switches;
+    }
     add(LinkKind::router_in, target_, 0);
-    ++way_.switches;
   }
   void add(LinkKind kind, int a, int b) {
     const std::uint64_t link = link_number(kind, a, b);
@@ -209,9 +234,8 @@ class Dragonfly {
   void go_to(int router) {
     if (router == here_) return;
     const int first = group(here_) * routers_;
-    const auto is_left = [&](int one, int other) { return left_between(fabric_, Cable::routers, one, other) > 0; };
-    for (int between = first; !is_left(here_, router) && between < first + routers_; ++between) {
-      if (between == here_ || between == router || !is_left(here_, between) || !is_left(between, router)) continue;
+    for (int between = first; !is_joined(here_, router) && between < first + routers_; ++between) {
+      if (between == here_ || between == router || !is_joined(here_, between) || !is_joined(between, router)) continue;
       step_to(between);
       break;
     }

@@ -350,8 +350,7 @@ double Machine::fullest(const FabricWay& way) const {
 bool Machine::takes_detours(int from_node, int to_node) const {
   const auto& fabric = topology_.platform().fabric;
   if (fabric->shape != FabricShape::dragonfly || fabric->routing != FabricRouting::adaptive) return false;
-  const int nodes_of_group = fabric->size[1] * fabric->size[2];
-  return from_node / nodes_of_group != to_node / nodes_of_group;
+  return from_node / fabric->size[2] != to_node / fabric->size[2];
 }
 
 /// The minimal ones; where messages choose, that one while its links have room for one more adapter, or while no other

@@ -149,6 +149,14 @@ TEST(Fabric, HalfOfAMessageGoesEachWayRoundATorus) {
   EXPECT_NEAR(bisection_us(platform, 64_MiB), expected, expected * 0.01);
 }
 
+/// Each of eight routers sends to one of its group by a link, and over six others: at best four links' worth.
+TEST(Dragonfly, WithinAGroupMessagesGoRoundAFullLink) {
+  Platform platform = eight_hgx(FabricShape::dragonfly, {1, 8, 1}, FabricRouting::adaptive);
+  const double times = bisection_us(platform, 64_MiB) / (64_MiB / 48.5_GBps).microseconds();
+  EXPECT_GE(times, 2 * 0.99);
+  EXPECT_LE(times, 2 * 1.6);
+}
+
 /// Four groups of two nodes; a link between two of them is as wide as an adapter, and 16 adapters send over it.
 double dragonfly_times_alone(FabricRouting routing) {
   Platform platform = eight_hgx(FabricShape::dragonfly, {4, 2, 1}, routing);
