@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -180,8 +181,9 @@ class WorkloadRun {
           plan_.algorithms.empty()
               ? std::find_if(next, all.end(), [&](const Candidate& other) { return other.size != next->size; })
               : next + 1;
-      Candidate& candidate = fastest_of({next, last});
+      Candidate& candidate = fastest_of({next, last}, all);
       next = last;
+      begin_anew(all);
       WorkloadPoint point = measure_point(*candidate.algorithm, candidate.schedule, candidate.size);
       point.predicted_us = candidate.predicted_us;
       point.why = candidate.why;
@@ -190,7 +192,8 @@ class WorkloadRun {
       if (plan_.on_point) plan_.on_point(point);
       series.points.push_back(std::move(point));
     }
-    series.counters = connections_->counters();
+    count();
+    series.counters = counters_;
     close();
     return self_ == 0 ? series : WorkloadSeries{};
   }
@@ -235,6 +238,16 @@ class WorkloadRun {
     }
     open(data, scratch, slots);
     for (const Candidate& candidate : candidates) connections_->open(candidate.schedule);
+  }
+  /// The slots of a symmetric heap hold what earlier messages have left there, by pairs. Times must not depend on it.
+  void begin_anew(std::span<const Candidate> candidates) {
+    if (!heap_) return;
+    count();
+    close();
+    open(candidates);
+  }
+  void count() {
+    for (const auto& [name, value] : connections_->counters()) counters_[name] += value;
   }
   /// What blocks that are put take of the heap.
   [[nodiscard]] Bytes slots_of(const Schedule& schedule) const {
@@ -376,11 +389,12 @@ class WorkloadRun {
   }
 
   /// Tries them, where there are several.
-  Candidate& fastest_of(std::span<Candidate> all) {
+  Candidate& fastest_of(std::span<Candidate> all, std::span<const Candidate> of_all_sizes) {
     if (all.size() == 1) return all.front();
     std::vector<double> tried_us;
     std::string tried;
     for (const Candidate& each : all) {
+      begin_anew(of_all_sizes);
       tried_us.push_back(slowest_us(each.schedule, each.algorithm->name, each.size));
       tried += fmt::format("{}{} {:.2f}", tried.empty() ? "tried: " : ", ", each.algorithm->name, tried_us.back());
     }
@@ -559,7 +573,8 @@ class WorkloadRun {
   bool row_ = false;       ///< is a row measured, whose messages are counted?
   bool learning_ = false;  ///< what messages cost, without the copies of such
   std::optional<workloads::Connections> connections_;
-  std::optional<WarmUp> warm_up_;  ///< of the connections
+  std::optional<WarmUp> warm_up_;                    ///< of the connections
+  std::map<std::string, std::uint64_t> counters_{};  ///< of all connections
   StepCosts costs_{};
   std::size_t most_steps_ = 0;
 };
