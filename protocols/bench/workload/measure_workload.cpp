@@ -20,6 +20,7 @@
 #include "protocols/bench/workload/job_heap.hpp"
 #include "protocols/bench/workload/message_costs.hpp"
 #include "protocols/bench/workload/times.hpp"
+#include "protocols/bench/workload/workload_plan.hpp"
 #include "protocols/puts/expert_puts.hpp"
 #include "protocols/workloads/execution.hpp"
 #include "protocols/workloads/groups.hpp"
@@ -39,42 +40,6 @@ Shape shape_for(const Rank& rank, const WorkloadPlan& plan) {
   shape.experts = plan.experts;
   shape.kv = plan.kv;
   return shape;
-}
-
-/// Groups of ranks are domains where a protocol for what lies between these is named, and else nodes.
-bool by_one_protocol(const workloads::Ways& ways, const Shape& shape) {
-  const bool apart = shape.per_node < shape.ranks;
-  const bool with_next = ways.between == ways.within;
-  if (ways.between_domains == nullptr) return with_next || !apart;
-  return with_next && (ways.between_domains == ways.within || !apart);
-}
-
-/// Why the algorithm cannot do the plan's work; empty: it can.
-std::string refusal_of(const WorkloadPlan& plan, const Algorithm& algorithm, const Shape& shape) {
-  return plan.training ? refuse_gradients(*plan.training, algorithm, shape) : algorithm.refuses(shape);
-}
-
-/// What the plan may run: the one that the user chose, or all that the shape allows. Of a training step that is split
-/// nothing is predicted, and rings are taken where nobody chooses.
-std::vector<const Algorithm*> candidates(const WorkloadPlan& plan, const Shape& shape) {
-  if (plan.algorithms.size() == 1) return plan.algorithms;
-  const bool by_itself =
-      by_one_protocol(plan.ways, shape) && std::ranges::any_of(plan.workload->algorithms, [&](const Algorithm& each) {
-        return each.together && plan.ways.within->does(*each.together, plan.ways.settings_within);
-      });
-  std::vector<const Algorithm*> all;
-  for (const Algorithm& algorithm : plan.workload->algorithms) {
-    // Who asks for all of them gets those of messages, too.
-    const bool wanted = algorithm.together ? by_itself : !by_itself || !plan.algorithms.empty();
-    const bool predictable = !plan.training || !plan.training->split() || !plan.algorithms.empty();
-    if (!wanted || !(predictable || algorithm.together || algorithm.name == "ring")) continue;
-    if (refusal_of(plan, algorithm, shape).empty()) all.push_back(&algorithm);
-  }
-  if (all.empty()) {
-    throw UsageError(
-        fmt::format("{}: {}", plan.workload->name, refusal_of(plan, plan.workload->algorithms.front(), shape)));
-  }
-  return all;
 }
 
 Schedule schedule_of(const WorkloadPlan& plan, const Algorithm& algorithm, const Shape& shape, int rank, Bytes size,
