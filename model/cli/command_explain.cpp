@@ -115,6 +115,10 @@ ExitCode explain(ExplainOptions options, const std::string& command_line) {
   note_all(message.idle);
   const CutMessages messages{protocol, all.settings, {&all.size, 1}, all.path};
   note_all(idle_pieces(options.settings, messages));
+  const UsedProtocol any;  // why others are not taken is told, too
+  note_all(idle_switches(
+      platform, [&](const Platform& on) { return std::vector{Topology(on).path(places[0], places[1])}; }, {&any, 1},
+      messages.sizes));
   all.path_taken = std::move(message.path_taken);
   all.steps = steps_of(message.reports);
   all.delivered = message.delivered;

@@ -59,8 +59,9 @@ void add_change_options(CLI::App& command, PlatformOptions& options) {
   command
       .add_option(
           "--degrade", options.faults.degraded,
-          "A link, GPU, adapter, hub or memory that has a share of its bandwidth only, such as qpi=50%, or from "
-          "a time on, qpi=50%@2ms: in every node, 5/qpi in node 5, 4-7/qpi in four; node5 is all of node 5; may be "
+          "A link, GPU, adapter, hub or memory that has a share of its bandwidth only, such as qpi=50%, or but for "
+          "memories from a time on, qpi=50%@2ms: in every node, 5/qpi in node 5, 4-7/qpi in four; node5 is all of node "
+          "5; may be "
           "repeated")
       ->allow_extra_args(false)
       ->type_name("[NODE[-NODE]/]PART=PERCENT%[@TIME]");

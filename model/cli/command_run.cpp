@@ -38,6 +38,7 @@ struct RunOptions {
   RoundWishes why{};
   std::filesystem::path timeline{};
   std::filesystem::path report{};  ///< of one pair
+  bool chosen = false;             ///< the protocol, by the program
 };
 
 /// All GPUs of the first node, or of all nodes where a node has one; or those that --place gives to --ranks.
@@ -59,12 +60,35 @@ void note_fallback(const Protocol& protocol, const Path& path) {
   if (support.kind == Support::Kind::fallback) std::cerr << "twinlink-sim: note: " << support.reason << "\n";
 }
 
+using PathsOn = std::function<std::vector<Path>(const Platform&)>;
+
+/// What is said of protocols and of what they find, and changes nothing on any path: each has a pair, or the only one
+/// has all.
+void note_idle_settings(const RunOptions& options, const Platform& platform, std::span<const bench::PairPlan> pairs,
+                        const PathsOn& paths_on) {
+  const std::vector<Path> paths = paths_on(platform);
+  std::vector<UsedProtocol> used;
+  std::vector<std::string> notes;
+  bool idle = true;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const auto& [protocol, plan] = pairs[std::min(i, pairs.size() - 1)];
+    used.push_back({options.chosen ? nullptr : protocol, &plan.settings});
+    notes = idle_pieces(options.run.settings, {*protocol, plan.settings, plan.sizes, paths[i], plan.window});
+    idle = idle && !notes.empty();
+  }
+  note_all(idle_switches(platform, paths_on, used, pairs.front().plan.sizes));
+  if (idle) note_all(notes);
+}
+
 /// The matrix of --all-pairs.
 ExitCode run_all_pairs(RunOptions options, const std::string& command_line) {
   const Protocol& protocol = find_protocol(options.run.protocol);
   const Platform platform = read_platform(options.platform, protocol, options.run.settings);
-  note_all(idle_within_node(options.platform.within_node, platform, all_places(options, platform)));
+  const std::vector<Place> places = all_places(options, platform);
+  note_all(idle_within_node(options.platform.within_node, platform, places));
   const bench::Plan plan = make_plan(options.run, bench::simulated_repeats());
+  const bench::PairPlan all{&protocol, plan};
+  note_idle_settings(options, platform, {&all, 1}, [&](const Platform& on) { return paths_between(on, places); });
   require_watched(options.timeline, options.report);
   require_writable(options.run);
   bench::PairSeries pairs;
@@ -76,6 +100,7 @@ ExitCode run_all_pairs(RunOptions options, const std::string& command_line) {
       },
       options.simulation);
   for (bench::Series& series : pairs.series) series.clock = "simulated";
+  note_all(idle_buffers(pairs.series));
   bench::deliver(bench::PairFile{.world = "simulated",
                                  .program = program_name(),
                                  .command = command_line,
@@ -133,6 +158,14 @@ ExitCode run_pairs(RunOptions options, const std::string& command_line) {
   require_writable(options.run);
   for (const auto& [protocol, plan] : pairs) note_fallback(*protocol, all.path(plan.first, plan.second));
   note_all(idle_within_node(options.platform.within_node, platform, all.places()));
+  note_idle_settings(options, platform, pairs, [&](const Platform& on) {
+    const Topology topology(on);
+    std::vector<Path> paths;
+    for (std::size_t i = 0; i + 1 < all.places().size(); i += 2) {
+      paths.push_back(topology.path(all.places()[i], all.places()[i + 1]));
+    }
+    return paths;
+  });
   std::vector<bench::Result> results;
   simulate_to(
       options.timeline, platform, all.places(),
@@ -237,6 +270,7 @@ ExitCode run(RunOptions options, const Program& program) {
     const Protocol& chosen = choose_protocol(options);
     note_choice({.within = &chosen, .between = &chosen});
     options.run.protocol = chosen.name();
+    options.chosen = true;
   }
   const std::string& command_line = program.command_line;
   const bool page = !options.report.empty();
@@ -264,7 +298,9 @@ ExitCode run(RunOptions options, const Program& program) {
   const Path path = Topology(platform).path(places[0], places[1]);
   note_fallback(protocol, path);
   note_all(idle_within_node(options.platform.within_node, platform, places));
-  note_all(idle_pieces(options.run.settings, {protocol, plan.settings, plan.sizes, path, plan.window}));
+  const bench::PairPlan alone{&protocol, plan};
+  note_idle_settings(options, platform, {&alone, 1},
+                     [&](const Platform& on) { return std::vector{Topology(on).path(places[0], places[1])}; });
   report::Document message;
   if (page) message = message_of_run(platform, places, protocol, plan);
 
@@ -308,7 +344,7 @@ ExitCode run(RunOptions options, const Program& program) {
     result.series.points[i].critical_path = why[i].critical_path;
   }
   rows.deliver(result);
-  note_all(idle_buffers(result.series));
+  note_all(idle_buffers({&result.series, 1}));
   if (program.on_times) program.on_times(times_of(result.series, chooses));
   if (!options.run.trace.empty()) bench::write_file(options.run.trace, trace);
   if (page) {

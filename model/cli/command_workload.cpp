@@ -74,6 +74,15 @@ std::vector<std::string> idle_options(const SimulatedJob& job, int jobs, const b
                                       const std::vector<Place>& places) {
   std::vector<std::string> notes = idle_within_node(within_node, platform, places);
   const std::vector<Path> paths = paths_between(platform, places);
+  const auto add = [&](const std::vector<std::string>& more) { notes.insert(notes.end(), more.begin(), more.end()); };
+  // Messages have parts of the sizes, and several of them.
+  std::vector<Bytes> any_size;
+  for (Bytes size = workloads::kElement; size <= 1_TiB; size = size * 2) any_size.push_back(size);
+  add(idle_switches(
+      platform, [&](const Platform& on) { return paths_between(on, places); },
+      used_on(paths, plan.ways, job.workload.chosen), any_size));
+  add(idle_beside_others(job.workload, plan, paths));
+  add(idle_shares(job.workload, plan, platform, places));
   const auto any = [&](const auto& what) { return std::ranges::any_of(paths, what); };
   const auto apart = [](const Path& path) { return !path.same_node; };
   const auto across = [](const Path& path) { return !workloads::in_one_domain(path); };
@@ -82,8 +91,7 @@ std::vector<std::string> idle_options(const SimulatedJob& job, int jobs, const b
     const workloads::Ways& ways = plan.ways;
     if (!any([&](const Path& path) { return apart(path) && (ways.between_domains == nullptr || !across(path)); })) {
       notes.emplace_back("--between-nodes has no effect: there are no such pairs of ranks");
-    } else if (ways.between == ways.within &&
-               bench::settings_text(ways.settings_between) == bench::settings_text(ways.settings_within)) {
+    } else if (ways.between == ways.within && are_alike(*ways.within, ways.settings_between, ways.settings_within)) {
       notes.emplace_back("--between-nodes has no effect: -p names that protocol for all pairs");
     }
   }
@@ -98,16 +106,15 @@ std::vector<std::string> idle_options(const SimulatedJob& job, int jobs, const b
     notes.emplace_back("--place spread has no effect: packed gives each rank the same place");
   }
   // A trace may have several messages under way, of sizes of its own.
-  if (!job.workload.settings.depth || plan.trace || plan.array) return notes;
-  const auto idle = [&](const Path& path) {
-    return !idle_pieces(job.workload.settings, {*plan.ways.within, plan.ways.settings_within, plan.sizes, path})
-                .empty();
-  };
+  if (plan.trace || plan.array) return notes;
   const bool for_all = job.workload.between.empty() && job.workload.between_domains.empty();
-  const auto taken = [&](const Path& path) { return for_all || path.same_node; };
-  if (std::ranges::all_of(paths, [&](const Path& path) { return !taken(path) || idle(path); })) {
-    notes.emplace_back("--depth has no effect: no message is cut, as --chunk does");
+  std::vector<std::string> idle;
+  for (const Path& path : paths) {
+    if (!for_all && !path.same_node) continue;
+    idle = idle_pieces(job.workload.settings, {*plan.ways.within, plan.ways.settings_within, plan.sizes, path});
+    if (idle.empty()) return notes;
   }
+  add(idle);
   return notes;
 }
 

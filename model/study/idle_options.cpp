@@ -1,14 +1,20 @@
 #include "model/study/idle_options.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iostream>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
+#include "model/study/shares.hpp"
 #include "protocols/core/options.hpp"
 #include "protocols/cuda_aware.hpp"
+#include "protocols/parts/segment_channel.hpp"
 #include "protocols/registry.hpp"
+#include "protocols/workloads/connections.hpp"
+#include "protocols/workloads/experts.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -37,6 +43,52 @@ bool library_takes(const CutMessages& messages, const Settings& without) {
     // A depth is for what is cut.
     return a.chunk != b.chunk || a.options != b.options || (a.depth != b.depth && a.chunk_or_whole() < size);
   });
+}
+
+/// Do both paths have the same of all that a switch may take away?
+bool as_open(const Path& a, const Path& b) {
+  const auto answers = [](const Path& path) {
+    return std::tuple(path.peer_access.yes, path.device_mapping.yes, path.one_sided.yes,
+                      path.device_memory_on_network.yes, path.gpu_programs.yes, path.switch_reduces.yes);
+  };
+  return answers(a) == answers(b);
+}
+
+/// Does the protocol go the same way on both paths? Thread blocks ask more of a path than whether they may run there.
+bool goes_alike(const UsedProtocol& used, const Path& a, const Path& b, std::span<const Bytes> sizes) {
+  if (as_open(a, b)) return true;
+  if (used.protocol == nullptr || used.protocol->does_collectives()) return false;
+  if (!used.protocol->delegates()) return used.protocol->supports(a).kind == used.protocol->supports(b).kind;
+  if (sizes.empty()) return false;
+  const CudaAwareRules rules = cuda_aware_rules(*used.settings);
+  return std::ranges::all_of(sizes, [&](Bytes size) {
+    const CudaAwareChoice on_a = choose_protocol(rules, a, size);
+    const CudaAwareChoice on_b = choose_protocol(rules, b, size);
+    const Protocol& way = find_protocol(on_a.protocol);
+    return on_a.protocol == on_b.protocol && on_a.settings.options == on_b.settings.options &&
+           goes_alike({&way, &on_a.settings}, a, b, {});
+  });
+}
+
+/// "--chunk and -o": what is said of a protocol beside its name.
+std::string names_of(const bench::SettingsOptions& asked) {
+  std::vector<std::string> names;
+  if (!asked.preset.empty()) names.emplace_back("--preset");
+  if (asked.chunk) names.emplace_back("--chunk");
+  if (asked.depth) names.emplace_back("--depth");
+  if (!asked.options.empty()) names.emplace_back("-o");
+  std::string all;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    all += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  }
+  return all;
+}
+
+/// Pieces of a message: at most so many are under way, however deep the pipeline is.
+std::uint64_t pieces_of(const Settings& settings, Bytes message, bool chooses) {
+  Bytes chunk = settings.chunk_or_whole();
+  if (chunk == Bytes{} && chooses) chunk = automatic_chunk(message);
+  return chunk == Bytes{} ? 1 : (message.count() + chunk.count() - 1) / chunk.count();
 }
 
 }  // namespace
@@ -82,23 +134,128 @@ std::vector<std::string> idle_pieces(const bench::SettingsOptions& asked, const 
   }
   const auto buffers = settings.options.find("buffers");
   const bool chooses = buffers != settings.options.end() && buffers->second == "shared";
-  const Bytes chunk = settings.chunk_or_whole();
-  const bool cuts = chunk != Bytes{} && chunk < largest;
-  if (!asked.depth || messages.window > 1 || cuts || chooses) return {};
-  return {"--depth has no effect: no message is cut, as --chunk does, and one is under way at a time"};
+  bench::SettingsOptions plain = asked;
+  plain.chunk.reset();
+  if (asked.chunk && (!asked.depth || messages.window == 1) && pieces_of(settings, largest, chooses) == 1 &&
+      pieces_of(make_settings(messages.protocol, plain), largest, chooses) == 1) {
+    return {fmt::format("{} no effect: no message is larger than a chunk", what)};
+  }
+  plain = asked;
+  plain.depth.reset();
+  const Settings without = make_settings(messages.protocol, plain);
+  const std::uint64_t pieces = pieces_of(settings, largest, chooses);
+  const std::uint64_t most = pieces * static_cast<std::uint64_t>(messages.window);
+  const auto at_once = [&](const Settings& of) {
+    return std::min(static_cast<std::uint64_t>(of.depth_or_one()), most);
+  };
+  if (!asked.depth || (most > 1 && at_once(settings) != at_once(without))) return {};
+  if (most == 1) return {"--depth has no effect: no message is cut, as --chunk does, and one is under way at a time"};
+  return {fmt::format("--depth has no effect: {} pieces are under way at most, and without it {} may be", most,
+                      without.depth_or_one())};
 }
 
-std::vector<std::string> idle_buffers(const bench::Series& series) {
-  // A symmetric heap tells the peer whenever its messages lie elsewhere than before.
-  if (series.facts.buffers == 1 || series.protocol == "symmetric-put") return {};
-  const bool let_go = std::ranges::any_of(series.counters, [](const Counter& counter) {
-    return counter.value > 0 && counter.name.find("evicted") != std::string::npos;
-  });
-  if (let_go) return {};
+std::vector<std::string> idle_switches(const Platform& platform,
+                                       const std::function<std::vector<Path>(const Platform&)>& paths_on,
+                                       std::span<const UsedProtocol> used, std::span<const Bytes> sizes) {
+  std::vector<std::string> notes;
+  const auto add = [&](bool Software::*off, const char* option, const char* what) {
+    if (!(platform.software.*off)) return;
+    Platform open = platform;
+    open.software.*off = false;
+    const std::vector<Path> closed_paths = paths_on(platform);
+    const std::vector<Path> open_paths = paths_on(open);
+    for (std::size_t i = 0; i < closed_paths.size(); ++i) {
+      if (!goes_alike(used[i], closed_paths[i], open_paths[i], sizes)) return;
+    }
+    notes.push_back(fmt::format("{} has no effect: no message between these ranks takes {} anyway", option, what));
+  };
+  add(&Software::without_peers, "--without p2p", "peer-to-peer access");
+  add(&Software::without_rdma, "--without rdma", "GPUDirect RDMA");
+  return notes;
+}
+
+std::vector<UsedProtocol> used_on(std::span<const Path> paths, const workloads::Ways& ways, bool chosen) {
+  if (chosen) return {paths.size(), UsedProtocol{}};
+  std::vector<UsedProtocol> all;
+  for (const Path& path : paths) {
+    const bool across = ways.between_domains != nullptr && !workloads::in_one_domain(path);
+    if (path.same_node) {
+      all.push_back({ways.within, &ways.settings_within});
+    } else if (across) {
+      all.push_back({ways.between_domains, &ways.settings_between_domains});
+    } else {
+      all.push_back({ways.between, &ways.settings_between});
+    }
+  }
+  return all;
+}
+
+bool are_alike(const Protocol& protocol, const Settings& a, const Settings& b) {
+  const OptionReader of_a(protocol, a);
+  const OptionReader of_b(protocol, b);
+  const auto same = [&](const Option& option) { return of_a.text(option.name) == of_b.text(option.name); };
+  return a.chunk == b.chunk && a.depth == b.depth && std::ranges::all_of(protocol.options(), same);
+}
+
+std::vector<std::string> idle_beside_others(const bench::WorkloadOptions& asked, const bench::WorkloadPlan& plan,
+                                            std::span<const Path> paths) {
+  const std::string names = names_of(asked.settings);
+  if (names.empty() || (asked.between.empty() && asked.between_domains.empty())) return {};
+  const workloads::Ways& ways = plan.ways;
+  const auto is_first = [&](const Path& path) {
+    return path.same_node || (asked.between.empty() && workloads::in_one_domain(path));
+  };
+  const auto first = std::ranges::count_if(paths, is_first);
+  if (first == std::ssize(paths)) return {};
+  const Protocol& other = asked.between.empty() ? *ways.between_domains : *ways.between;
+  if (first == 0) {
+    return {fmt::format("{} {} no effect: no pair of ranks takes -p, and {} has options of its own", names,
+                        names.find(' ') == std::string::npos ? "has" : "have", other.name())};
+  }
+  return {fmt::format("{} {} of -p only: {} between the other ranks has options of its own, --between-{}option", names,
+                      names.find(' ') == std::string::npos ? "is" : "are", other.name(),
+                      asked.between.empty() ? "domains-" : "")};
+}
+
+std::vector<std::string> idle_shares(const bench::WorkloadOptions& asked, const bench::WorkloadPlan& plan,
+                                     const Platform& platform, const std::vector<Place>& places) {
+  std::vector<std::string> notes;
+  const auto ranks = plan.training ? plan.training->degrees.expert : static_cast<int>(places.size());
+  const auto add = [&](const char* option, bool given, int workloads::Experts::*which) {
+    if (!given) return;
+    workloads::Experts others = plan.experts;
+    others.*which = workloads::Experts{}.*which;
+    if (expert_shares(plan.experts, ranks) != expert_shares(others, ranks)) return;
+    notes.push_back(fmt::format("{} has no effect: the experts of each rank get as many tokens without it", option));
+  };
+  add("--experts", asked.experts.has_value(), &workloads::Experts::count);
+  add("--top", asked.top.has_value(), &workloads::Experts::top);
+  add("--seed", asked.seed.has_value(), &workloads::Experts::seed);
+  if (plan.array && asked.array.shares == "machine") {
+    const std::vector<double> shares = shares_by_machine(platform, places, *plan.array);
+    if (std::ranges::adjacent_find(shares, std::not_equal_to{}) == shares.end()) {
+      notes.emplace_back("--shares machine has no effect: all ranks can do as much");
+    }
+  }
+  return notes;
+}
+
+std::vector<std::string> idle_buffers(std::span<const bench::Series> series) {
+  // A symmetric heap tells the peer whenever its messages lie elsewhere than before, and a CPU starts other programs.
+  const auto tells = [](const bench::Series& of) {
+    return of.protocol == "symmetric-put" || find_protocol(of.protocol).does_collectives();
+  };
+  const auto lets_go = [](const bench::Series& of) {
+    return std::ranges::any_of(of.counters, [](const Counter& counter) {
+      return counter.value > 0 && counter.name.find("evicted") != std::string::npos;
+    });
+  };
+  if (series.empty() || series.front().facts.buffers == 1) return {};
+  if (std::ranges::any_of(series, tells) || std::ranges::any_of(series, lets_go)) return {};
   return {
       fmt::format("--buffers {} makes no difference beyond what the caches of host memories hold: no cache of "
                   "handles or registrations has let one go",
-                  series.facts.buffers)};
+                  series.front().facts.buffers)};
 }
 
 void note_all(std::span<const std::string> notes) {

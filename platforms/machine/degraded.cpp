@@ -8,7 +8,8 @@ namespace {
 
 class Degradation {
  public:
-  Degradation(double share, const std::string& why) : share_(share), why_(why) {}
+  Degradation(double share, const std::string& why, std::set<const void*>& shrunk)
+      : share_(share), why_(why), shrunk_(shrunk) {}
 
   /// What one transfer gets is its device's doing, and stays.
   void shrink(Link& link) const {
@@ -16,14 +17,16 @@ class Degradation {
     shrink(link.backward);
     for (const auto& [key, rate] : shared_rates(link)) shrink(*rate);
   }
-  void shrink(Passing& passing) const {
-    shrink(passing.peer_read);
-    shrink(passing.peer_write);
-    shrink(passing.duplex);
+  void shrink(Hub& hub) const {
+    shrink(hub.passing.peer_read);
+    shrink(hub.passing.peer_write);
+    shrink(hub.passing.duplex);
+    shrink(hub.reduces);
   }
   /// What hangs at its port, and not what joins it to its node.
   void shrink_port(Nic& nic, const Fabric& fabric) const {
     if (!nic.link) nic.link = fabric.link;
+    if (shrunk_.contains(&*nic.link)) return;
     shrink(*nic.link);
     nic.port_share *= share_;
   }
@@ -34,6 +37,7 @@ class Degradation {
 
  private:
   void shrink(Sourced<Rate>& rate) const {
+    if (!shrunk_.insert(&rate).second) return;
     rate.value = Rate{rate.value.bytes_per_second() * share_};
     rate.source = {Quality::assumed, why_};
   }
@@ -43,6 +47,7 @@ class Degradation {
 
   double share_;
   const std::string& why_;
+  std::set<const void*>& shrunk_;
 };
 
 template <class T>
@@ -68,7 +73,7 @@ bool degrade_node(Node& node, const std::optional<Fabric>& fabric, std::string_v
     degradation.shrink_port(*nic, *fabric);
     return true;
   }
-  if (hub != nullptr) degradation.shrink(hub->passing);
+  if (hub != nullptr) degradation.shrink(*hub);
   for (const std::size_t link : links_of(node, part)) degradation.shrink(node.links[link]);
   return true;
 }
@@ -104,7 +109,13 @@ std::vector<std::size_t> links_of(const Node& node, std::string_view part) {
 }
 
 bool degrade(Platform& platform, std::string_view part, double share, const std::string& why) {
-  const Degradation degradation(share, why);
+  std::set<const void*> shrunk;
+  return degrade(platform, part, share, why, shrunk);
+}
+
+bool degrade(Platform& platform, std::string_view part, double share, const std::string& why,
+             std::set<const void*>& shrunk) {
+  const Degradation degradation(share, why, shrunk);
   if (degrade_node(platform.node, platform.fabric, part, degradation)) return true;
   return std::ranges::any_of(platform.kinds, [&](NodeKind& kind) {
     const std::string prefix = kind.name + "-";

@@ -8,20 +8,23 @@
 
 #include <fmt/format.h>
 
+#include "protocols/core/enum_table.hpp"
+
 namespace twinlink::model {
 
 /// Of a torus, at most.
 constexpr int kDimensions = 8;
 
+static_assert(kFabricShapes.size() == count_of<FabricShape>() && kFabricRoutings.size() == count_of<FabricRouting>());
+
 std::string_view to_string(FabricShape shape) {
-  constexpr std::array<std::string_view, kFabricShapes.size()> kNames{"switch",    "fat-tree",  "rails",
-                                                                      "rail-only", "dragonfly", "torus"};
-  return kNames.at(static_cast<std::size_t>(shape));
+  constexpr Words<FabricShape> kNames{"switch", "fat-tree", "rails", "rail-only", "dragonfly", "torus"};
+  return kNames[shape];
 }
 
 std::string_view to_string(FabricRouting routing) {
-  constexpr std::array<std::string_view, kFabricRoutings.size()> kNames{"d-mod-k", "s-mod-k", "ecmp", "adaptive"};
-  return kNames.at(static_cast<std::size_t>(routing));
+  constexpr Words<FabricRouting> kNames{"d-mod-k", "s-mod-k", "ecmp", "adaptive"};
+  return kNames[routing];
 }
 
 std::optional<Oversubscription> parse_oversubscription(std::string_view text) {
@@ -111,6 +114,32 @@ std::string Fabric::wrong_ports(int nics) const {
   return first;
 }
 
+namespace {
+
+using Counts = std::map<std::int64_t, std::int64_t>;
+
+/// How many nodes there are of each group of `each` neighbours.
+Counts filling(std::int64_t nodes, std::int64_t each) {
+  Counts counts;
+  for (std::int64_t begin = 0; begin < nodes; begin += each) counts[begin / each] = std::min(each, nodes - begin);
+  return counts;
+}
+
+/// How many of each send to others, where the n-th node of one half sends to the n-th
+/// of the other: of an odd number the last stands by.
+Counts leaving(std::int64_t nodes, std::int64_t each) {
+  Counts counts;
+  const std::int64_t half = nodes / 2;
+  for (std::int64_t begin = 0; begin < 2 * half; begin += each) {
+    const std::int64_t end = std::min(begin + each, 2 * half);
+    const std::int64_t pairs_within = std::max<std::int64_t>(0, std::min(half, end - half) - begin);
+    if (end - begin > 2 * pairs_within) counts[begin / each] = end - begin - 2 * pairs_within;
+  }
+  return counts;
+}
+
+}  // namespace
+
 double Fabric::bisection(std::int64_t nodes, int nics) const {
   const double adapter = link.value.bytes_per_second();
   const double between = switch_rate().bytes_per_second() / adapter;
@@ -121,17 +150,34 @@ double Fabric::bisection(std::int64_t nodes, int nics) const {
       return 1;
     case FabricShape::fat_tree:
     case FabricShape::rails: {
-      if (nodes <= size[0] && (nics == 1 || shape == FabricShape::fat_tree)) return 1;
       const TreePorts all = ports(nics);
-      // What a leaf has lost, its half cannot send.
-      double left = all.up;
-      for (const auto& [leaf, share] : shares_of_leaves(*this, all)) left = std::min(left, share);
-      const double leaves = between * left / all.down;
-      const bool one_pod = size.size() < 3 || nodes <= std::int64_t{size[0]} * size[1];
-      return std::min({1.0, leaves, one_pod ? 1.0 : leaves / between * highest * all.pod_up / all.pod_down});
+      const int by_leaf = shape == FabricShape::rails ? 1 : nics;  // adapters of a node
+      const int leaves = shape == FabricShape::rails ? nics : 1;   // of a place
+      const std::map<int, double> lost = shares_of_leaves(*this, all);
+      double share = 1;
+      // Rails meet above their leaves only, and there all that they have leaves them.
+      const auto counts = leaves > 1 ? filling(nodes, size[0]) : leaving(nodes, size[0]);
+      for (const auto& [place, count] : counts) {
+        for (int rail = 0; rail < leaves; ++rail) {
+          const auto left = lost.find(static_cast<int>(place) * leaves + rail);
+          const double up = left == lost.end() ? all.up : left->second;
+          share = std::min(share, between * up / static_cast<double>(count * by_leaf));
+        }
+      }
+      if (size.size() < 3) return share;
+      for (const auto& [pod, count] : leaving(nodes, std::int64_t{size[0]} * size[1])) {
+        share = std::min(share, highest * all.up * all.pod_up / static_cast<double>(count * nics));
+      }
+      return share;
     }
     case FabricShape::dragonfly: {
-      if (nodes <= std::int64_t{size[1]} * size[2]) return 1;  // within a group the routers are all joined
+      if (nodes <= std::int64_t{size[1]} * size[2]) {
+        // Half of what leaves a router of one half goes over others of it, which have as much of their own to send;
+        // over routers without nodes all goes.
+        const double routers = std::ceil(static_cast<double>(nodes) / size[2]);
+        if (routers == 1) return 1;
+        return std::min(1.0, between * (size[1] - routers / 2) / (static_cast<double>(size[2]) * nics));
+      }
       const double links = size.size() > 3 ? size[3] : 1;
       const double groups = std::ceil(static_cast<double>(nodes) / size[1] / size[2]);
       return std::min(1.0, highest * links * groups / 2 / (static_cast<double>(size[1]) * size[2] * nics));
@@ -146,6 +192,21 @@ double Fabric::bisection(std::int64_t nodes, int nics) const {
 
 namespace {
 
+struct TreeParts {
+  std::int64_t leaves = 0;
+  std::int64_t cables = 0;  ///< between switches
+};
+
+/// One leaf has no spine above it, and one pod no core.
+TreeParts tree_parts(const Fabric& fabric, std::int64_t nodes, int nics) {
+  const TreePorts ports = fabric.ports(nics);
+  const std::int64_t places = (nodes + fabric.size[0] - 1) / fabric.size[0];
+  const std::int64_t leaves = places * (fabric.shape == FabricShape::rails ? nics : 1);
+  const std::int64_t pods = (leaves + ports.pod_down - 1) / ports.pod_down;
+  if (leaves == 1) return {.leaves = 1};
+  return {.leaves = leaves, .cables = leaves * ports.up + (pods > 1 ? pods * ports.up * ports.pod_up : 0)};
+}
+
 /// Switches and cables of as many leaves or groups as the nodes fill.
 std::string describe_switches(const Fabric& fabric, std::int64_t nodes, int nics) {
   const std::vector<int>& size = fabric.size;
@@ -158,10 +219,9 @@ std::string describe_switches(const Fabric& fabric, std::int64_t nodes, int nics
     case FabricShape::fat_tree:
     case FabricShape::rails: {
       const TreePorts ports = fabric.ports(nics);
-      const std::int64_t leaves = filled(size[0]) * (fabric.shape == FabricShape::rails ? nics : 1);
-      const std::int64_t pods = (leaves + ports.pod_down - 1) / ports.pod_down;
-      return fmt::format("{} leaves of {} ports down and {} up, {} cables between switches, ", leaves, ports.down,
-                         ports.up, leaves * ports.up + pods * ports.up * ports.pod_up);
+      const TreeParts tree = tree_parts(fabric, nodes, nics);
+      return fmt::format("{} leaves of {} ports down and {} up, {} cables between switches, ", tree.leaves, ports.down,
+                         ports.up, tree.cables);
     }
     case FabricShape::dragonfly: {
       const std::int64_t groups = filled(std::int64_t{size[1]} * size[2]);
@@ -189,10 +249,7 @@ FabricParts parts_of(const Fabric& fabric, std::int64_t nodes, int nics) {
       break;
     case FabricShape::fat_tree:
     case FabricShape::rails: {
-      const TreePorts ports = fabric.ports(nics);
-      const std::int64_t leaves = filled(size[0]) * (fabric.shape == FabricShape::rails ? nics : 1);
-      const std::int64_t pods = (leaves + ports.pod_down - 1) / ports.pod_down;
-      between = leaves * ports.up + pods * ports.up * ports.pod_up;
+      between = tree_parts(fabric, nodes, nics).cables;
       break;
     }
     case FabricShape::dragonfly: {

@@ -131,8 +131,9 @@ struct Fabric {
   [[nodiscard]] TreePorts ports(int nics) const;
   [[nodiscard]] Rate switch_rate() const { return switch_link.value_or(link).value; }
   [[nodiscard]] Rate core_rate() const { return core_link ? core_link->value : switch_rate(); }
-  /// Share of what half of `nodes` nodes, with `nics` adapters each, can send that reaches the other half: the least
-  /// level decides, each link as good as it can be loaded. Of rails that nothing joins: within the rails.
+  /// Share of what half of `nodes` nodes, with `nics` adapters each, can send that reaches the other half, the n-th of
+  /// one the n-th of the other: the least level decides, each link as good as it can be loaded. All that rails have
+  /// leaves their leaves; of rails that nothing joins: within the rails.
   [[nodiscard]] double bisection(std::int64_t nodes, int nics) const;
 };
 
@@ -160,8 +161,11 @@ struct FabricWay {
 /// is gone, the next one that is left at both ends; hashes draw among those that are left, and adaptive routing spreads
 /// over them. Of a dragonfly the minimal one, or over a third group where nothing joins the two any more.
 FabricWay fabric_way(const Fabric& fabric, const FabricPort& from, const FabricPort& to);
-/// Ways over each third group, for adaptive routing where the minimal way is full: of a dragonfly, between groups.
-/// Empty otherwise.
+/// The ways over which a message's bytes go in equal parts: of a torus one for each way round a ring that is as short
+/// as the other, else that one.
+std::vector<FabricWay> fabric_ways(const Fabric& fabric, const FabricPort& from, const FabricPort& to);
+/// Ways over each third group, or within a group over each third router, for adaptive routing where the minimal way is
+/// full: of a dragonfly. Empty otherwise.
 std::vector<FabricWay> fabric_detours(const Fabric& fabric, const FabricPort& from, const FabricPort& to);
 /// Cables up that are left of the leaves that have lost some: 7.5 of 8 where one has half of its rate.
 std::map<int, double> shares_of_leaves(const Fabric& fabric, const TreePorts& ports);

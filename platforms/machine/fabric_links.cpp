@@ -40,6 +40,45 @@ double left_between(const Fabric& fabric, Cable cable, std::int64_t one, std::in
   return left_of(fabric, cable, std::min(one, other), std::max(one, other));
 }
 
+namespace {
+
+/// From a switch of the second level of one pod to its like in another.
+double cores_between(const Fabric& fabric, const TreePorts& ports, std::int64_t from, std::int64_t to) {
+  double sum = 0;
+  for (std::int64_t core = 0; core < ports.pod_up; ++core) {
+    sum += std::min(left_of(fabric, Cable::pod, from, core), left_of(fabric, Cable::pod, to, core));
+  }
+  return sum * fabric.core_rate().bytes_per_second();
+}
+
+}  // namespace
+
+Rate rate_between_pods(const Fabric& fabric, int nics, std::int64_t from, std::int64_t to) {
+  const TreePorts ports = fabric.ports(nics);
+  double sum = 0;
+  for (std::int64_t second = 0; second < ports.up; ++second) {
+    sum += cores_between(fabric, ports, from * ports.up + second, to * ports.up + second);
+  }
+  return Rate{sum};
+}
+
+Rate rate_between_leaves(const Fabric& fabric, int nics, std::int64_t from, std::int64_t to) {
+  const TreePorts ports = fabric.ports(nics);
+  const std::int64_t from_pod = from / ports.pod_down;
+  const std::int64_t to_pod = to / ports.pod_down;
+  double sum = 0;
+  for (std::int64_t second = 0; second < ports.up; ++second) {
+    const double cables =
+        std::min(left_of(fabric, Cable::leaf, from, second), left_of(fabric, Cable::leaf, to, second));
+    double rate = cables * fabric.switch_rate().bytes_per_second();
+    if (from_pod != to_pod) {
+      rate = std::min(rate, cores_between(fabric, ports, from_pod * ports.up + second, to_pod * ports.up + second));
+    }
+    sum += rate;
+  }
+  return Rate{sum};
+}
+
 Rate fabric_link_rate(const Fabric& fabric, int nics, std::uint64_t link) {
   const auto a = static_cast<std::int64_t>((link >> kBits) & kMask);
   const auto b = static_cast<std::int64_t>(link & kMask);
@@ -71,6 +110,10 @@ Rate fabric_link_rate(const Fabric& fabric, int nics, std::uint64_t link) {
       };
       return each(fabric.switch_rate(), fabric.size[1] - 1 - lost(fabric, of_router));
     }
+    case LinkKind::leaf_to_leaf:
+      return rate_between_leaves(fabric, nics, a, b);
+    case LinkKind::pod_to_pod:
+      return rate_between_pods(fabric, nics, a, b);
     case LinkKind::ring_forward:
     case LinkKind::ring_backward: {
       const bool forward = static_cast<LinkKind>(link >> (2 * kBits)) == LinkKind::ring_forward;
@@ -106,6 +149,10 @@ std::string fabric_link_name(std::uint64_t link) {
       return fmt::format("router {} out, all links", a);
     case LinkKind::router_in:
       return fmt::format("router {} in, all links", a);
+    case LinkKind::leaf_to_leaf:
+      return fmt::format("leaf {} to {}, what their cables have in common", a, b);
+    case LinkKind::pod_to_pod:
+      return fmt::format("pod {} to {}, what their cables have in common", a, b);
     case LinkKind::ring_forward:
       return fmt::format("torus {} forward in dimension {}", a, b);
     case LinkKind::ring_backward:

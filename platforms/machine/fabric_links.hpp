@@ -20,7 +20,9 @@ enum class LinkKind : int {
   ring_forward,   ///< node, dimension
   ring_backward,  ///< the same
   router_out,     ///< router
-  router_in       ///< router
+  router_in,      ///< router
+  leaf_to_leaf,   ///< two leaves: the cables that packets of one reach the other by
+  pod_to_pod      ///< two pods: the same
 };
 
 /// In the place of the second number: all links of that switch, or of that pod and level.
@@ -33,6 +35,11 @@ std::uint64_t link_number(LinkKind kind, std::int64_t a, std::int64_t b);
 double left_of(const Fabric& fabric, CableFault::Cable cable, std::int64_t a, std::int64_t b);
 /// The same, whatever comes first.
 double left_between(const Fabric& fabric, CableFault::Cable cable, std::int64_t one, std::int64_t other);
+
+/// What packets that spread over all cables carry from one leaf of a tree to another, and from one pod to another: each
+/// takes what the narrower of its cables up and down has.
+Rate rate_between_leaves(const Fabric& fabric, int nics, std::int64_t from, std::int64_t to);
+Rate rate_between_pods(const Fabric& fabric, int nics, std::int64_t from, std::int64_t to);
 
 /// The node that is next to one of a torus.
 std::int64_t torus_neighbour(const Fabric& fabric, std::int64_t node, std::size_t dimension, bool forward);

@@ -70,8 +70,9 @@ std::vector<Step> around(const Fabric& fabric, std::int64_t from, std::int64_t t
   return steps;
 }
 
+/// Both ways round a ring may be as short: bit n of `backward` says that the n-th such ring is gone round backward.
 /// Empty: from `from` to itself, or cut.
-std::vector<Step> steps_between(const Fabric& fabric, std::int64_t from, std::int64_t to) {
+std::vector<Step> steps_between(const Fabric& fabric, std::int64_t from, std::int64_t to, unsigned backward = 0) {
   std::vector<Step> steps;
   std::int64_t stride = 1;
   std::int64_t here = from;
@@ -80,7 +81,11 @@ std::vector<Step> steps_between(const Fabric& fabric, std::int64_t from, std::in
     const std::int64_t at = here / stride % length;
     const std::int64_t goal = to / stride % length;
     const std::int64_t ahead = (goal - at + length) % length;
-    const bool forward = ahead * 2 <= length;
+    bool forward = ahead * 2 <= length;
+    if (ahead * 2 == length) {
+      forward = (backward & 1U) == 0;
+      backward >>= 1U;
+    }
     auto ring = along(fabric, here, dimension, forward, forward ? ahead : length - ahead);
     if (!ring) ring = along(fabric, here, dimension, !forward, forward ? length - ahead : ahead);
     if (!ring) return around(fabric, from, to);
@@ -101,15 +106,47 @@ std::int64_t torus_neighbour(const Fabric& fabric, std::int64_t node, std::size_
   return node + ((at + (forward ? 1 : length - 1)) % length - at) * stride;
 }
 
-FabricWay torus_way(const Fabric& fabric, const FabricPort& from, const FabricPort& to) {
+namespace {
+
+FabricWay way_of(const Fabric& fabric, int nics, const std::vector<Step>& steps) {
   FabricWay way;
-  for (const auto& [node, dimension, forward] : steps_between(fabric, from.node, to.node)) {
+  for (const auto& [node, dimension, forward] : steps) {
     const LinkKind kind = forward ? LinkKind::ring_forward : LinkKind::ring_backward;
     const std::uint64_t link = link_number(kind, node, static_cast<std::int64_t>(dimension));
-    way.hops.push_back({link, fabric_link_rate(fabric, from.nics, link)});
+    way.hops.push_back({link, fabric_link_rate(fabric, nics, link)});
     ++way.switches;
   }
   return way;
+}
+
+/// Rings of which both ways lead from one place to the other in as many hops.
+unsigned ties_between(const Fabric& fabric, std::int64_t from, std::int64_t to) {
+  unsigned ties = 0;
+  for (const std::int64_t length : fabric.size) {
+    if (length > 1 && (to % length - from % length + length) % length * 2 == length) ++ties;
+    from /= length;
+    to /= length;
+  }
+  return ties;
+}
+
+}  // namespace
+
+FabricWay torus_way(const Fabric& fabric, const FabricPort& from, const FabricPort& to) {
+  return way_of(fabric, from.nics, steps_between(fabric, from.node, to.node));
+}
+
+std::vector<FabricWay> torus_ways(const Fabric& fabric, const FabricPort& from, const FabricPort& to) {
+  std::vector<FabricWay> all;
+  const unsigned ties = ties_between(fabric, from.node, to.node);
+  for (unsigned backward = 0; backward < (1U << ties); ++backward) {
+    FabricWay way = way_of(fabric, from.nics, steps_between(fabric, from.node, to.node, backward));
+    const auto same = [&](const FabricWay& other) {
+      return std::ranges::equal(way.hops, other.hops, {}, &FabricWay::Hop::link, &FabricWay::Hop::link);
+    };
+    if (std::ranges::none_of(all, same)) all.push_back(std::move(way));
+  }
+  return all;
 }
 
 std::optional<std::int64_t> cut_off_in_torus(const Fabric& fabric) {

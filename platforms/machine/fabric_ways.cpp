@@ -49,6 +49,7 @@ class Tree {
       }
     }
     add(LinkKind::leaf_down, target_, second);
+    if (all && !fabric_.faults.empty()) add_common();
     way_.switches = one_pod_ ? 3 : 5;
     return std::move(way_);
   }
@@ -70,6 +71,18 @@ class Tree {
   void add(LinkKind kind, std::int64_t a, std::int64_t b) {
     const std::uint64_t link = link_number(kind, a, b);
     way_.hops.push_back({link, fabric_link_rate(fabric_, from_.nics, link)});
+  }
+  /// A packet that goes up by a cable comes down by that of the same switch. Where cables that are left do not meet,
+  /// two leaves or pods have less between them than each has.
+  void add_common() {
+    const std::size_t hops = way_.hops.size();
+    const auto add_narrower = [&](LinkKind kind, std::int64_t a, std::int64_t b, std::size_t up) {
+      const std::uint64_t link = link_number(kind, a, b);
+      const Rate rate = fabric_link_rate(fabric_, from_.nics, link);
+      if (rate < std::min(way_.hops[up].rate, way_.hops[hops - 1 - up].rate)) way_.hops.push_back({link, rate});
+    };
+    add_narrower(LinkKind::leaf_to_leaf, source_, target_, 0);
+    if (!one_pod_) add_narrower(LinkKind::pod_to_pod, source_ / ports_.pod_down, target_ / ports_.pod_down, 1);
   }
   [[nodiscard]] bool is_left(std::int64_t second) const {
     return left_of(fabric_, Cable::leaf, source_, second) > 0 && left_of(fabric_, Cable::leaf, target_, second) > 0;
@@ -127,7 +140,8 @@ class Tree {
 
 /// From router to router of a group, and from group to group. Minimal: to the router with the links to the other group,
 /// across, and to the target's router. Adaptive: the links between two groups end at several routers of each, and
-/// packets are spread over all links that leave a router, and all that come in.
+/// packets are spread over all links that leave a router, and all that come in; within a group a message takes the link
+/// between its two routers, or goes over a third one.
 class Dragonfly {
  public:
   Dragonfly(const Fabric& fabric, const FabricPort& from, const FabricPort& to)
@@ -152,7 +166,7 @@ class Dragonfly {
   }
   [[nodiscard]] std::vector<FabricWay> detours() {
     std::vector<FabricWay> all;
-    if (group(source_) == group(target_)) return all;
+    if (group(source_) == group(target_)) return around_link();
     for (int i = 1; i < fabric_.size[0]; ++i) {
       const int third = (group(source_) + i) % fabric_.size[0];
       if (joins(third)) all.push_back(over(third));
@@ -161,6 +175,26 @@ class Dragonfly {
   }
 
  private:
+  /// Over each third router.
+  [[nodiscard]] std::vector<FabricWay> around_link() {
+    std::vector<FabricWay> all;
+    const int first = group(source_) * routers_;
+    for (int i = 1; i < routers_ && source_ != target_; ++i) {
+      const int third = first + (source_ - first + i) % routers_;
+      if (third == target_ || !is_joined(source_, third) || !is_joined(third, target_)) continue;
+      way_ = {};
+      here_ = source_;
+      leave_router();
+      step_to(third);
+      step_to(target_);
+      arrive();
+      all.push_back(std::move(way_));
+    }
+    return all;
+  }
+  [[nodiscard]] bool is_joined(int one, int other) const {
+    return left_between(fabric_, Cable::routers, one, other) > 0;
+  }
   [[nodiscard]] bool spreads() const { return fabric_.routing == FabricRouting::adaptive; }
   [[nodiscard]] int group(int router) const { return router / routers_; }
   [[nodiscard]] double left(int one, int other) const { return left_between(fabric_, Cable::groups, one, other); }
@@ -186,8 +220,12 @@ class Dragonfly {
   void arrive() {
     if (!spreads()) return go_to(target_);
     if (routers_ == 1 || source_ == target_) return;
+    if (group(source_) == group(target_)) {
+      go_to(target_);
+    } else {
+      ++way_.switches;
+    }
     add(LinkKind::router_in, target_, 0);
-    ++way_.switches;
   }
   void add(LinkKind kind, int a, int b) {
     const std::uint64_t link = link_number(kind, a, b);
@@ -196,9 +234,8 @@ class Dragonfly {
   void go_to(int router) {
     if (router == here_) return;
     const int first = group(here_) * routers_;
-    const auto is_left = [&](int one, int other) { return left_between(fabric_, Cable::routers, one, other) > 0; };
-    for (int between = first; !is_left(here_, router) && between < first + routers_; ++between) {
-      if (between == here_ || between == router || !is_left(here_, between) || !is_left(between, router)) continue;
+    for (int between = first; !is_joined(here_, router) && between < first + routers_; ++between) {
+      if (between == here_ || between == router || !is_joined(here_, between) || !is_joined(between, router)) continue;
       step_to(between);
       break;
     }
@@ -242,6 +279,11 @@ FabricWay fabric_way(const Fabric& fabric, const FabricPort& from, const FabricP
       return torus_way(fabric, from, to);
   }
   return {};
+}
+
+std::vector<FabricWay> fabric_ways(const Fabric& fabric, const FabricPort& from, const FabricPort& to) {
+  if (fabric.shape == FabricShape::torus) return torus_ways(fabric, from, to);
+  return {fabric_way(fabric, from, to)};
 }
 
 std::vector<FabricWay> fabric_detours(const Fabric& fabric, const FabricPort& from, const FabricPort& to) {

@@ -1,41 +1,44 @@
 #include "platforms/machine/platform.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <functional>
 #include <iterator>
 #include <utility>
 
+#include "protocols/core/enum_table.hpp"
+
 namespace twinlink::model {
 namespace {
 
-constexpr std::array<std::string_view, kCopyKinds> kCopyKindNames{
-    "pinned-to-device",   "device-to-pinned", "pageable-to-device",
-    "device-to-pageable", "device-to-device", "peer",
-    "peer-read",          "host-to-host",     "kernel-push",
-    "kernel-pull",        "kernel-local",     "kernel-to-pinned",
-    "kernel-from-pinned", "resident-push",    "cpu-to-device",
-    "cpu-from-device"};
+constexpr Words<CopyKind> kCopyKindNames{"pinned-to-device",   "device-to-pinned", "pageable-to-device",
+                                         "device-to-pageable", "device-to-device", "peer",
+                                         "peer-read",          "host-to-host",     "kernel-push",
+                                         "kernel-pull",        "kernel-local",     "kernel-to-pinned",
+                                         "kernel-from-pinned", "resident-push",    "cpu-to-device",
+                                         "cpu-from-device"};
+static_assert(kCopyKindNames.size() == kCopyKinds);
+static_assert(kForwards.size() == count_of<Forwards>() && kHostBuffers.size() == count_of<HostBuffers>() &&
+              kCopiedBy.size() == count_of<CopiedBy>());
 
 }  // namespace
 
 std::string_view to_string(Forwards forwards) {
-  constexpr std::array<std::string_view, kForwards.size()> kNames{"none", "adapters", "all"};
-  return kNames.at(static_cast<std::size_t>(forwards));
+  constexpr Words<Forwards> kNames{"none", "adapters", "all"};
+  return kNames[forwards];
 }
 
 std::string_view to_string(HostBuffers buffers) {
-  constexpr std::array<std::string_view, kHostBuffers.size()> kNames{"near", "far", "interleaved"};
-  return kNames.at(static_cast<std::size_t>(buffers));
+  constexpr Words<HostBuffers> kNames{"near", "far", "interleaved"};
+  return kNames[buffers];
 }
 
 std::string_view to_string(CopiedBy copied_by) {
-  constexpr std::array<std::string_view, kCopiedBy.size()> kNames{"none", "receiver", "both"};
-  return kNames.at(static_cast<std::size_t>(copied_by));
+  constexpr Words<CopiedBy> kNames{"none", "receiver", "both"};
+  return kNames[copied_by];
 }
 
-std::string_view to_string(CopyKind kind) { return kCopyKindNames.at(static_cast<std::size_t>(kind)); }
+std::string_view to_string(CopyKind kind) { return kCopyKindNames[kind]; }
 
 bool reads_host_memory(CopyKind kind) {
   using enum CopyKind;

@@ -97,6 +97,11 @@ void take_later(std::string_view option, std::vector<Fault>& faults, Platform& p
       later.part = how.part;
       later.share = how.share;
     }
+    const std::vector<HostMemory>& memories = topology.graph().memories;
+    if (option == "--degrade" && links_of(topology.graph(), later.part).empty() &&
+        std::ranges::find(memories, later.part, &HostMemory::name) != memories.end()) {
+      refuse_fault(option, fault.typed, "a memory has the same bandwidth all the time: leave @TIME out");
+    }
     require_links(option, fault.typed, later.part, topology.graph());
     platform.later_faults.push_back(std::move(later));
   }
@@ -327,10 +332,18 @@ Platform with_faults_of_nodes(const std::filesystem::path& named, std::span<cons
   take_later("--degrade", degraded, platform);
   take_later("--fail", failed, platform);
   if (!failed.empty()) platform = without(named, overrides, std::move(platform), failed, faults, add_kinds);
+  // Several parts that were typed as one are one fault; what is typed twice is two.
+  struct OneFault {
+    std::set<std::string> parts{};
+    std::set<const void*> shrunk{};
+  };
+  std::map<std::string, OneFault> by_text;
   for (const Fault& fault : degraded) {
     const Degraded how = parse_degraded(fault.text);
     const std::string text = "--degrade " + fault.typed;
-    if (!degrade(platform, how.part, how.share, text + " on the command line")) {
+    OneFault& one = by_text[fault.typed];
+    if (!one.parts.insert(how.part).second) one = {.parts = {how.part}};
+    if (!degrade(platform, how.part, how.share, text + " on the command line", one.shrunk)) {
       refuse_name("--degrade", fault.typed, how.part, "link, GPU, adapter, hub or memory", degradable_parts(platform));
     }
     platform.slowed_parts.push_back({how.part, text});

@@ -42,13 +42,23 @@ std::optional<PartOfNode> parse_part_of_node(std::string_view name) {
   return result;
 }
 
-/// What makes up a node: its links; and what slows it down besides, by the names of its own kind.
-std::vector<std::string> parts_of(const Node& node, bool memories) {
+/// What makes up a node, by the names of its own kind: its links.
+std::vector<std::string> links_of(const Node& node) {
   std::vector<std::string> names;
   for (const Link& link : node.links) names.push_back(link.name);
-  for (const HostMemory& memory : node.memories) {
-    if (memories) names.push_back(memory.name);
-  }
+  return names;
+}
+
+/// And what slows it down besides: ports to a fabric, and unless it comes later what memories and hubs let through.
+std::vector<std::string> slow_parts_of(const Node& node, bool fabric, bool later) {
+  std::vector<std::string> names = links_of(node);
+  const auto add = [&](const auto& parts) {
+    for (const auto& part : parts) names.push_back(part.name);
+  };
+  if (fabric) add(node.nics);
+  if (later) return names;
+  add(node.memories);
+  add(node.hubs);
   return names;
 }
 
@@ -112,10 +122,13 @@ std::vector<Fault> OddNodes::name_parts(std::string_view option, const std::vect
     } else {
       prefixes.push_back(kind->name + "-");
     }
-    const bool memories = option == "--degrade" && how.find('@') == std::string::npos;
+    const bool later = how.find('@') != std::string::npos;
     const NodeKind* const like = kind == platform_.kinds.end() ? kind_of(one->node) : &*kind;
     std::vector<std::string> parts{one->part};
-    if (one->part.empty()) parts = parts_of(like == nullptr ? platform_.node : like->node, memories);
+    if (one->part.empty()) {
+      const Node& whole = like == nullptr ? platform_.node : like->node;
+      parts = option == "--degrade" ? slow_parts_of(whole, platform_.fabric.has_value(), later) : links_of(whole);
+    }
     for (const std::string& prefix : prefixes) {
       for (const std::string& part : parts) named.push_back({fault, prefix + part + how, {}});
     }
@@ -124,7 +137,8 @@ std::vector<Fault> OddNodes::name_parts(std::string_view option, const std::vect
 }
 
 void OddNodes::name_in_all(std::vector<Fault>& named, const std::vector<Fault>& failed) const {
-  std::vector<std::string> parts = parts_of(platform_.node, true);
+  std::vector<std::string> parts = links_of(platform_.node);
+  for (const auto& memory : platform_.node.memories) parts.push_back(memory.name);
   for (const auto& gpu : platform_.node.gpus) parts.push_back(gpu.name);
   for (const auto& nic : platform_.node.nics) parts.push_back(nic.name);
   for (const auto& hub : platform_.node.hubs) parts.push_back(hub.name);

@@ -146,6 +146,12 @@ FabricWay Topology::fabric_way(const Fabric& now, int from_node, int to_node, co
   return model::fabric_way(now, port_of(from_node, adapters.from), port_of(to_node, adapters.to));
 }
 
+std::vector<FabricWay> Topology::fabric_ways(const Fabric& now, int from_node, int to_node,
+                                             const Adapters& adapters) const {
+  if (from_node == to_node || now.shape != FabricShape::torus) return {fabric_way(now, from_node, to_node, adapters)};
+  return model::fabric_ways(now, port_of(from_node, adapters.from), port_of(to_node, adapters.to));
+}
+
 std::vector<FabricWay> Topology::fabric_detours(const Fabric& now, int from_node, int to_node,
                                                 const Adapters& adapters) const {
   if (from_node == to_node) return {};

@@ -207,6 +207,9 @@ class Topology {
   [[nodiscard]] FabricWay fabric_way(int from_node, int to_node, const Adapters& adapters) const;
   /// The same through `now`, the platform's fabric as far as it has not failed since.
   [[nodiscard]] FabricWay fabric_way(const Fabric& now, int from_node, int to_node, const Adapters& adapters) const;
+  /// All that its bytes take, in equal parts.
+  [[nodiscard]] std::vector<FabricWay> fabric_ways(const Fabric& now, int from_node, int to_node,
+                                                   const Adapters& adapters) const;
   /// Other ways than that of fabric_way(), where it is full and packets find their ways by themselves (a dragonfly).
   [[nodiscard]] std::vector<FabricWay> fabric_detours(const Fabric& now, int from_node, int to_node,
                                                       const Adapters& adapters) const;

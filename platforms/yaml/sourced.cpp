@@ -8,10 +8,13 @@
 #include <iterator>
 #include <utility>
 
+#include "protocols/core/enum_table.hpp"
+
 namespace twinlink::model {
 namespace {
 
-constexpr std::array<std::string_view, 4> kQualityNames{"measured", "datasheet", "derived", "assumed"};
+constexpr Words<Quality> kQualityNames{"measured", "datasheet", "derived", "assumed"};
+static_assert(kQualities.size() == count_of<Quality>());
 
 struct ByteUnit {
   const char* name;
@@ -30,7 +33,7 @@ constexpr std::array<ByteUnit, 9> kByteUnits{{{"B", 1},
 
 }  // namespace
 
-std::string_view to_string(Quality quality) { return kQualityNames.at(static_cast<std::size_t>(quality)); }
+std::string_view to_string(Quality quality) { return kQualityNames[quality]; }
 
 Piecewise::Piecewise(std::vector<Knot> knots) : knots_(std::move(knots)) {
   assert(!knots_.empty());

@@ -1,11 +1,11 @@
 #include "protocols/cuda_ipc/cuda_ipc_exchange.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <string_view>
 #include <utility>
 
+#include "protocols/core/enum_table.hpp"
 #include "protocols/core/tags.hpp"
 
 namespace twinlink {
@@ -20,13 +20,12 @@ constexpr std::size_t kEventRing = 400;
 
 /// All packets come through one FIFO, so that no receive knows before its end what it will be.
 std::string_view received_words(PacketKind kind) {
-  constexpr std::array<std::string_view, 14> kWords{
-      "received fragments",     "received opened",   "received REQ",           "received ACK",
-      "received NOTREADY",      "received REFUSED",  "received eager message", "received header",
-      "received clear to send", "received fragment", "received fragment back", "received RGET header",
-      "received FIN",           "received failure"};
-  const auto index = static_cast<std::size_t>(kind);
-  return index < kWords.size() ? kWords[index] : "received an unknown packet";
+  constexpr Words<PacketKind> kWords{"received fragments",     "received opened",        "received REQ",
+                                     "received ACK",           "received NOTREADY",      "received REFUSED",
+                                     "received eager message", "received header",        "received clear to send",
+                                     "received fragment",      "received fragment back", "received RGET header",
+                                     "received FIN",           "received failure"};
+  return static_cast<std::size_t>(kind) < kWords.size() ? kWords[kind] : "received an unknown packet";
 }
 
 std::string size_text(std::uint64_t bytes) { return std::to_string(bytes) + " B"; }

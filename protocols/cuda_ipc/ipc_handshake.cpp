@@ -1,5 +1,6 @@
 #include "protocols/cuda_ipc/ipc_handshake.hpp"
 
+#include "protocols/core/enum_table.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::handshake {
@@ -101,15 +102,18 @@ Reaction Endpoint::react(HandshakeEvent event, const Facts& facts) {
 
 // ---- words ----------------------------------------------------------------------------------------------------------
 
+static_assert(kFidelities.size() == count_of<Fidelity>() && kStates.size() == count_of<State>() &&
+              kEvents.size() == count_of<HandshakeEvent>());
+
 std::string_view to_string(Fidelity fidelity) {
   return std::ranges::find(kFidelityNames, fidelity, &OptionChoice<Fidelity>::value)->name;
 }
 
 std::string_view describe(Fidelity fidelity) {
-  constexpr std::array<std::string_view, kFidelities.size()> kTexts{
-      "the smcuda design document of 2013, to the letter", "the code of Open MPI 4.1", "the code of Open MPI 5",
-      "the design document, and a refusal is sent, so that nobody waits for ever"};
-  return kTexts[static_cast<std::size_t>(fidelity)];
+  constexpr Words<Fidelity> kTexts{"the smcuda design document of 2013, to the letter", "the code of Open MPI 4.1",
+                                   "the code of Open MPI 5",
+                                   "the design document, and a refusal is sent, so that nobody waits for ever"};
+  return kTexts[fidelity];
 }
 
 Fidelity parse_fidelity(std::string_view name) {
@@ -122,20 +126,19 @@ Fidelity parse_fidelity(std::string_view name) {
 }
 
 std::string_view to_string(State state) {
-  constexpr std::array<std::string_view, kStates.size()> kNames{"INIT", "SENT", "ACKING", "ACKED", "OK", "BAD"};
-  return kNames[static_cast<std::size_t>(state)];
+  constexpr Words<State> kNames{"INIT", "SENT", "ACKING", "ACKED", "OK", "BAD"};
+  return kNames[state];
 }
 
 std::string_view to_string(HandshakeEvent event) {
-  constexpr std::array<std::string_view, kEvents.size()> kNames{"send",    "REQ",    "ACK",      "NOTREADY",
-                                                                "REFUSED", "access", "no access"};
-  return kNames[static_cast<std::size_t>(event)];
+  constexpr Words<HandshakeEvent> kNames{"send", "REQ", "ACK", "NOTREADY", "REFUSED", "access", "no access"};
+  return kNames[event];
 }
 
 std::string_view to_string(Action action) {
-  constexpr std::array<std::string_view, 6> kWords{"send REQ",       "answer ACK",   "answer NOTREADY",
-                                                   "answer REFUSED", "check access", "enable GET"};
-  return kWords[static_cast<std::size_t>(action)];
+  constexpr Words<Action> kWords{"send REQ",       "answer ACK",   "answer NOTREADY",
+                                 "answer REFUSED", "check access", "enable GET"};
+  return kWords[action];
 }
 
 }  // namespace twinlink::handshake

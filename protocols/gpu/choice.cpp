@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "protocols/core/enum_table.hpp"
+
 namespace twinlink::gpu {
 namespace {
 
@@ -45,10 +47,11 @@ struct Latency {
   double hop_pcie_us;
   double hop_network_us;
 };
-constexpr std::size_t index(LineFormat format) { return static_cast<std::size_t>(format); }
 // In the order of LineFormat: Simple, LL, LL128.
-constexpr std::array kOfRing{Latency{8.4, 3.4, 5.7, 14}, Latency{6.6, 0.6, 1.0, 2.7}, Latency{14.0, 1.9, 2.5, 4.0}};
-constexpr std::array kOfTree{Latency{8.4, 4.0, 4.0, 14}, Latency{6.8, 0.6, 1.0, 5.0}, Latency{14.0, 1.25, 1.9, 8.5}};
+constexpr EnumTable<LineFormat, Latency> kOfRing{Latency{8.4, 3.4, 5.7, 14}, Latency{6.6, 0.6, 1.0, 2.7},
+                                                 Latency{14.0, 1.9, 2.5, 4.0}};
+constexpr EnumTable<LineFormat, Latency> kOfTree{Latency{8.4, 4.0, 4.0, 14}, Latency{6.8, 0.6, 1.0, 5.0},
+                                                 Latency{14.0, 1.25, 1.9, 8.5}};
 
 // Of a switch that adds up: what NCCL expects of its links by generation, src/tuning/nvls.cc.
 constexpr std::array kOfSwitch{0.0, 0.0, 0.85, 0.74};
@@ -58,10 +61,11 @@ constexpr int kLeastBehindSwitch = 3;  ///< two GPUs have nothing of it, and NCC
 
 /// What trees of a middle size lack, by doublings from 64 B.
 constexpr std::size_t kDoublings = 23;
-constexpr std::array<std::array<double, kDoublings>, 3> kTreeShare{
-    {{.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9},
-     {1., 1., 1., 1., .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1., 1., 1., 1.},
-     {1., 1., 1., 1., 1., .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1., 1.}}};
+using Shares = std::array<double, kDoublings>;
+constexpr EnumTable<LineFormat, Shares> kTreeShare{
+    Shares{.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9},
+    Shares{1., 1., 1., 1., .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1., 1., 1., 1.},
+    Shares{1., 1., 1., 1., 1., .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1., 1.}};
 
 /// Bytes that a channel is worth, by which a small message has fewer of them: threads of a block, times what NCCL wants
 /// of each.
@@ -125,7 +129,7 @@ int channels_for(const Ground& ground, Candidate candidate, Bytes bytes, int ran
 
 double latency_us(const Ground& ground, Operation operation, Candidate candidate, int ranks) {
   const bool tree = candidate.algorithm == Algorithm::tree;
-  const Latency& latency = (tree ? kOfTree : kOfRing)[index(candidate.format)];
+  const Latency& latency = (tree ? kOfTree : kOfRing)[candidate.format];
   double inside = ground.links ? latency.hop_link_us : latency.hop_pcie_us;
   if (tree) {
     const auto doublings = static_cast<int>(std::bit_width(static_cast<unsigned>(ground.nodes))) - 1;
@@ -158,7 +162,7 @@ double predicted_us(const Ground& ground, Operation operation, Candidate candida
   rate *= tree ? 0.5 : static_cast<double>(ranks) / steps_of(operation, ranks);
   if (tree && bytes.count() >= 64) {
     const auto doublings = static_cast<std::size_t>(std::bit_width(bytes.count() / 64) - 1);
-    if (doublings < kDoublings) rate *= kTreeShare[index(candidate.format)][doublings];
+    if (doublings < kDoublings) rate *= kTreeShare[candidate.format][doublings];
   }
   // Rings over several nodes reach a plateau.
   constexpr double kPlateau = 64;

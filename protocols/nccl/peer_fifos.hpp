@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "protocols/core/enum_table.hpp"
 #include "protocols/core/rank.hpp"
 #include "protocols/gpu/work.hpp"
 #include "protocols/nccl/carrier.hpp"
@@ -106,7 +107,7 @@ class PeerFifos {
   Geometry geometry_;
   Way way_;
   std::optional<RankId> beside_rail_;
-  std::array<std::optional<FormatFifos>, 3> by_format_{};
+  std::array<std::optional<FormatFifos>, count_of<gpu::LineFormat>()> by_format_{};
   bool failed_ = false;
 };
 

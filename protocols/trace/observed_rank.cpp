@@ -1,7 +1,6 @@
 #include "protocols/trace/observed_rank.hpp"
 
-#include <array>
-
+#include "protocols/core/enum_table.hpp"
 #include "protocols/gpu/work.hpp"
 
 namespace twinlink {
@@ -16,8 +15,8 @@ std::string describe(const View& view) {
 std::string describe(Buffer buffer) { return describe(View(buffer)); }
 
 std::string describe(Stream stream, Engine engine) {
-  constexpr std::array<const char*, 3> kBy{"", " by kernel", " by resident kernel"};
-  return " stream " + std::to_string(stream.index) + kBy[static_cast<std::size_t>(engine)];
+  constexpr Words<Engine> kBy{"", " by kernel", " by resident kernel", " by CPU"};
+  return " stream " + std::to_string(stream.index) + std::string(kBy[engine]);
 }
 
 std::string describe(RankId peer) { return "rank " + std::to_string(peer.value); }

@@ -69,8 +69,9 @@ Schedule halo(int ranks, int rank, std::uint64_t elements, int dimensions) {
     const int up = neighbour(1);
     const int down = neighbour(-1);
     const int axis = 2 * static_cast<int>(d);
-    if (up == down) {  // two ranks: one face is enough for both sides
+    if (up == down) {  // two ranks share both faces, whose messages come in the order in which they are sent
       messages.exchange(up, value_of(rank, axis), value_of(up, axis));
+      messages.exchange(up, value_of(rank, axis + 1), value_of(up, axis + 1));
     } else {
       messages.exchange(up, value_of(rank, axis), value_of(up, axis + 1));
       messages.exchange(down, value_of(rank, axis + 1), value_of(down, axis));

@@ -6,7 +6,6 @@
 #include <net/if.h>
 #include <sys/statvfs.h>
 
-#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -14,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "protocols/core/enum_table.hpp"
 #include "protocols/core/errors.hpp"
 #include "real/system/launch.hpp"
 #include "real/system/system_error.hpp"
@@ -102,8 +102,8 @@ std::string look_for_room(WithinNode way) {
 }  // namespace
 
 nlohmann::json choose_within_node(WithinNode way) {
-  constexpr std::array kNames{"the library's choice", "shared-memory", "loopback"};
-  nlohmann::json facts{{"asked", kNames.at(static_cast<std::size_t>(way))},
+  constexpr Words<WithinNode> kNames{"the library's choice", "shared-memory", "loopback"};
+  nlohmann::json facts{{"asked", kNames[way]},
                        {"switches", nlohmann::json::object()},
                        {"kept_as_the_user_set_them", nlohmann::json::array()}};
   if (const std::string lack = look_for_room(way); !lack.empty()) facts["lacks"] = lack;

@@ -77,6 +77,18 @@ TEST_F(TracingRankTest, AnOperationThatIsStillInFlightHasNoEnd) {
   EXPECT_THAT(list_by_step(trace.events()), HasSubstr("(never ended)"));
 }
 
+TEST_F(TracingRankTest, EveryEngineHasItsWords) {
+  rank.copy(View(pinned), View(device), Stream{1}, Engine::dma);
+  rank.copy(View(pinned), View(device), Stream{2}, Engine::kernel);
+  rank.copy(View(pinned), View(device), Stream{3}, Engine::resident);
+  rank.copy(View(pinned), View(device), Stream{4}, Engine::cpu);
+  EXPECT_EQ(trace.order(),
+            "rank 0 |  | copy device[0+4096] -> pinned[0+4096] stream 1\n"
+            "rank 0 |  | copy device[0+4096] -> pinned[0+4096] stream 2 by kernel\n"
+            "rank 0 |  | copy device[0+4096] -> pinned[0+4096] stream 3 by resident kernel\n"
+            "rank 0 |  | copy device[0+4096] -> pinned[0+4096] stream 4 by CPU\n");
+}
+
 TEST_F(TracingRankTest, AWaitThatTimesOutEndsNothing) {
   ControlMessage into;
   const Op op = rank.recv_control(RankId{1}, Tag{2}, into);

@@ -66,6 +66,12 @@ Content read_content(const std::filesystem::path& file) {
 }
 
 Content read_content(std::istream& stream, const std::filesystem::path& file) {
+  // The mark that some editors put before UTF-8 is nobody's first word.
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  for (const char byte : kMark) {
+    if (stream.peek() != static_cast<unsigned char>(byte)) break;
+    stream.get();
+  }
   std::string blanks;
   while (std::isspace(stream.peek()) != 0) blanks += static_cast<char>(stream.get());
   // Launchers begin their lines with '['. An empty file is broken JSON rather than text: result files are what is

@@ -8,6 +8,8 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -78,6 +80,7 @@ class NvbandwidthReader {
     const auto status = test.text("status");
     const auto* known = std::ranges::find(kCopyTests, name, &CopyTest::name);
     if (known == kCopyTests.end()) return note(fmt::format("{} left out: no probe measures this", name));
+    if (!seen_.insert(name).second) test.fail("name", fmt::format("is {} once more: one report after another", name));
     if (status != "Passed") {
       const auto error = test.has("error") ? ": " + test.text("error") : std::string();
       return note(fmt::format("{} left out: {}{}", name, status, error));
@@ -157,6 +160,7 @@ class NvbandwidthReader {
 
   const std::string& file_;
   Bytes size_;
+  std::set<std::string> seen_;
   bench::ProbeFindings findings_;
 };
 

@@ -1,5 +1,6 @@
 // nvbandwidth without -j: "Running TEST.", what the matrix holds, its columns' numbers, its rows, and its sum.
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -29,6 +30,7 @@ class NvbandwidthText {
       read_line(line, words(line));
     }
     end_matrix();
+    has_sums_ = has_sums_ || !text.ends_with('\n');
     end_test();
     nlohmann::json all{{"version", version_.empty() ? "of an unknown version" : version_},
                        {"testcases", std::move(tests_)}};
@@ -75,7 +77,10 @@ class NvbandwidthText {
       read_columns(cells);
     } else if (columns_ > 0 && is_whole(cells[0])) {
       read_row(cells);
-    } else if (begins("SUM ") || begins("COEFFICIENT_OF_VARIATION ")) {
+    } else if (begins("SUM ")) {
+      end_matrix();
+      if (test_.is_object()) read_sum(cells);
+    } else if (begins("COEFFICIENT_OF_VARIATION ")) {
       end_matrix();
     } else if (is_complaint(line)) {
       complaints_.add(line_, line);
@@ -89,6 +94,7 @@ class NvbandwidthText {
       if (cells[i] != std::to_string(i)) fail(fmt::format("column {} of the matrix is called '{}'", i, cells[i]));
     }
     test_["bandwidth_matrix"] = nlohmann::json::array();
+    summed_ = false;
   }
 
   void read_row(const std::vector<std::string>& cells) {
@@ -101,12 +107,39 @@ class NvbandwidthText {
     matrix.push_back(std::vector<std::string>(cells.begin() + 1, cells.end()));
   }
 
+  /// A line that is cut off, or one of a matrix that is, shows in the sum. All figures have two decimals.
+  void read_sum(const std::vector<std::string>& cells) {
+    constexpr double kHalfOfLastDigit = 0.005;
+    double sum = 0;
+    std::size_t count = 1;
+    for (const auto& row : test_["bandwidth_matrix"]) {
+      for (const auto& cell : row) {
+        const std::optional<double> value = number_in(cell.get<std::string>());
+        sum += value.value_or(0);
+        count += value ? 1 : 0;
+      }
+    }
+    const std::optional<double> told = cells.size() == 3 ? number_in(cells[2]) : std::nullopt;
+    if (!told || std::abs(*told - sum) > kHalfOfLastDigit * static_cast<double>(count) + 1e-9 * sum) {
+      fail(fmt::format("{} is not the sum of its matrix, {:.2f}: is it cut off?", cells.back(), sum));
+    }
+    summed_ = has_sums_ = true;
+  }
+  static std::optional<double> number_in(const std::string& text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+  }
+
   void end_matrix() { columns_ = 0; }
 
   void end_test() {
     if (!test_.is_object()) return;
     if (test_["status"] == "Passed" && !test_.contains("bandwidth_matrix")) {
       test_["status"] = "without a result";
+    }
+    if (test_["status"] == "Passed" && !summed_ && has_sums_) {
+      fail(fmt::format("{} ends before its SUM: is it cut off?", test_["name"].get<std::string>()));
     }
     tests_.push_back(std::exchange(test_, {}));
     expects_columns_ = false;
@@ -121,6 +154,8 @@ class NvbandwidthText {
   nlohmann::json tests_ = nlohmann::json::array();
   nlohmann::json test_{};  ///< null: none has begun
   bool expects_columns_ = false;
+  bool summed_ = true;       ///< the matrix that was read last
+  bool has_sums_ = false;    ///< a matrix without a sum is not whole
   std::size_t columns_ = 0;  ///< of the matrix that is open; 0: none
 };
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "platforms/machine/cpu_speed.hpp"
+#include "protocols/core/enum_table.hpp"
 #include "validate/primitives/message_times.hpp"
 #include "validate/primitives/program_times.hpp"
 #include "validate/primitives/queue_times.hpp"
@@ -366,8 +367,7 @@ constexpr std::array kKinds{
     KindFacts{Kind::blocks_ll, "messages by blocks", kOwnErrorOfBlocks, Owner::blocks, "ll_rate", Fit::rate_of_blocks, predict_moving},
     KindFacts{Kind::blocks_ll128, "messages by blocks", kOwnErrorOfBlocks, Owner::blocks, "ll128_rate", Fit::rate_of_blocks, predict_moving}};
 // clang-format on
-static_assert(std::ranges::is_sorted(kKinds, {}, &KindFacts::kind) &&
-              kKinds.size() == static_cast<std::size_t>(Kind::blocks_ll128) + 1);
+static_assert(std::ranges::is_sorted(kKinds, {}, &KindFacts::kind) && kKinds.size() == count_of<Kind>());
 
 }  // namespace
 

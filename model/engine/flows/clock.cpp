@@ -25,9 +25,11 @@ Seconds Clock::next() {
   return kNever;
 }
 
+/// What is due within the precision of time happens before any rank goes on: a sum of other times has another last
+/// digit, and must not decide what a rank knows.
 bool Clock::act() {
   bool any = false;
-  for (; next() <= now_; any = true) {
+  for (; reached(next(), now_); any = true) {
     Timer& timer = *entries_.top().timer;
     entries_.pop();
     timer.when_ = timer.entered_for_ = kNever;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <memory>
 #include <utility>
 
@@ -274,6 +275,15 @@ const Machine::LinkSlots& Machine::slots_in(const std::string& nic, Location to)
   });
 }
 
+Rate Machine::adding_up(const Topology& topology, std::size_t gpu) {
+  for (std::size_t other = 0; other < topology.graph().gpus.size(); ++other) {
+    const Hub* const hub = other == gpu ? nullptr : topology.reducing_hub(gpu, other);
+    if (hub != nullptr) return hub->reduces->value;
+  }
+  assert(false && "asked of a GPU without such a switch");
+  return {};
+}
+
 FlowRoute Machine::through_switch(int node, std::size_t gpu, std::span<const std::size_t> others, bool reads,
                                   Rate rate) {
   const auto at = [](std::size_t which) { return Location{Location::Kind::gpu, which}; };
@@ -293,7 +303,7 @@ FlowRoute Machine::through_switch(int node, std::size_t gpu, std::span<const std
   tidy(slots, rates_);
   FlowRoute route{.limit = rate};
   append(route, node, slots);
-  const Rate most = topology_.reducing_hub(gpu, others.front())->reduces->value;
+  const Rate most = slowed_ != nullptr ? adding_up(Topology(*slowed_), gpu) : adding_up(topology_, gpu);
   const auto cross = [&](std::size_t which, bool to_switch) {
     SharedLink*& shared = added_up_[{topology_.copy_of(node), which, to_switch}];
     if (shared == nullptr) shared = &network_.add_link(most);
@@ -331,7 +341,8 @@ double Machine::fullest(const FabricWay& way) const {
   for (const FabricWay::Hop& hop : way.hops) {
     const auto link = between_switches_.find(hop.link);
     const std::size_t crossing = link == between_switches_.end() ? 0 : link->second->crossing.size();
-    most = std::max(most, static_cast<double>(crossing + 1) / hop.rate.bytes_per_second());
+    const auto taken = static_cast<std::size_t>(std::ranges::count(taken_, hop.link));
+    most = std::max(most, static_cast<double>(crossing + taken + 1) / hop.rate.bytes_per_second());
   }
   return most;
 }
@@ -339,23 +350,24 @@ double Machine::fullest(const FabricWay& way) const {
 bool Machine::takes_detours(int from_node, int to_node) const {
   const auto& fabric = topology_.platform().fabric;
   if (fabric->shape != FabricShape::dragonfly || fabric->routing != FabricRouting::adaptive) return false;
-  const int nodes_of_group = fabric->size[1] * fabric->size[2];
-  return from_node / nodes_of_group != to_node / nodes_of_group;
+  return from_node / fabric->size[2] != to_node / fabric->size[2];
 }
 
-/// The minimal way while its links have room for one more adapter, or while no other is emptier.
-FabricWay Machine::emptiest_way(int from_node, int to_node, const Adapters& adapters) const {
-  FabricWay best = topology_.fabric_way(*fabric_, from_node, to_node, adapters);
-  if (!takes_detours(from_node, to_node)) return best;
+/// The minimal ones; where messages choose, that one while its links have room for one more adapter, or while no other
+/// is emptier.
+std::vector<FabricWay> Machine::ways_through_fabric(int from_node, int to_node, const Adapters& adapters) const {
+  std::vector<FabricWay> ways = topology_.fabric_ways(*fabric_, from_node, to_node, adapters);
+  if (!takes_detours(from_node, to_node)) return ways;
+  FabricWay& best = ways.front();
   double least = fullest(best);
-  if (least * topology_.platform().fabric->link.value.bytes_per_second() <= 1) return best;
+  if (least * topology_.platform().fabric->link.value.bytes_per_second() <= 1) return ways;
   for (FabricWay& way : topology_.fabric_detours(*fabric_, from_node, to_node, adapters)) {
     if (const double full = fullest(way); full < least) {
       least = full;
       best = std::move(way);
     }
   }
-  return best;
+  return ways;
 }
 
 std::vector<FlowRoute> Machine::copy(int node, End from, End to, bool cached) {
@@ -436,12 +448,19 @@ void Machine::return_to_messages(RankId rank) {
 
 std::vector<FlowRoute> Machine::transfer(Site from, std::span<const Adapters> adapters, Site to) {
   std::vector<FlowRoute> routes;
+  taken_.clear();
   for (const Adapters& nics : adapters) {
     for (const Strand& strand : topology_.strands(from.location, to.location)) {
-      FlowRoute route = transfer({from.node, strand.from}, nics, {to.node, strand.to});
-      route.limit = least_of(part_of(route.limit, strand.share), each_of(strand, nics));
-      route.share = strand.share / static_cast<double>(adapters.size());
-      routes.push_back(std::move(route));
+      const std::vector<FabricWay> ways = ways_through_fabric(from.node, to.node, nics);
+      for (const FabricWay& way : ways) {
+        const double part = 1 / static_cast<double>(ways.size());
+        const double share = strand.share * part;
+        FlowRoute route = transfer({from.node, strand.from}, nics, way, {to.node, strand.to});
+        route.limit = least_of(part_of(route.limit, share), part_of(each_of(strand, nics), part));
+        route.share = share / static_cast<double>(adapters.size());
+        routes.push_back(std::move(route));
+        for (const FabricWay::Hop& hop : way.hops) taken_.push_back(hop.link);
+      }
     }
   }
   return routes;
@@ -454,10 +473,10 @@ std::optional<Rate> Machine::each_of(const Strand& strand, const Adapters& adapt
                   topology_.each_rate(topology_.from_nic_route(adapters.to, strand.to), Reach::device_writes));
 }
 
-FlowRoute Machine::transfer(Site from, const Adapters& adapters, Site to) {
+FlowRoute Machine::transfer(Site from, const Adapters& adapters, const FabricWay& way, Site to) {
   FlowRoute route{.limit = value_of(topology_.platform().network->rate)};
   append(route, from.node, slots_out(from.location, adapters.from));
-  append(route, emptiest_way(from.node, to.node, adapters));
+  append(route, way);
   append(route, to.node, slots_in(adapters.to, to.location));
   if (const auto& duplex = topology_.platform().fabric->duplex;
       duplex && from.node == to.node && adapters.from == adapters.to) {

@@ -122,6 +122,8 @@ class Machine {
   void lay_out_slots();
   void slow(std::string_view part, double share);
   [[nodiscard]] std::vector<std::optional<Rate>> rates_of(const Topology& topology) const;
+  /// What a switch that adds up has of a GPU's links.
+  [[nodiscard]] static Rate adding_up(const Topology& topology, std::size_t gpu);
   [[nodiscard]] SharedLink& make_link(std::size_t slot);
   [[nodiscard]] std::string name_of(std::size_t slot) const;
   [[nodiscard]] std::size_t port_of(const Hop& hop) const;
@@ -133,13 +135,13 @@ class Machine {
   [[nodiscard]] const LinkSlots& message_slots(Location from, Location to);
   [[nodiscard]] const LinkSlots& slots_out(Location from, const std::string& nic);
   [[nodiscard]] const LinkSlots& slots_in(const std::string& nic, Location to);
-  [[nodiscard]] FlowRoute transfer(Site from, const Adapters& adapters, Site to);
+  [[nodiscard]] FlowRoute transfer(Site from, const Adapters& adapters, const FabricWay& way, Site to);
   [[nodiscard]] std::optional<Rate> each_of(const Strand& strand, const Adapters& adapters) const;
   void append(FlowRoute& route, int node, const LinkSlots& slots);
   [[nodiscard]] SharedLink& driver_between(int node, std::size_t a, std::size_t b, Rate both_ways);
   void append(FlowRoute& route, const FabricWay& way);
   [[nodiscard]] double fullest(const FabricWay& way) const;
-  [[nodiscard]] FabricWay emptiest_way(int from_node, int to_node, const Adapters& adapters) const;
+  [[nodiscard]] std::vector<FabricWay> ways_through_fabric(int from_node, int to_node, const Adapters& adapters) const;
   [[nodiscard]] bool cpus_copy() const { return topology_.platform().intra_node.copied_by != CopiedBy::none; }
   [[nodiscard]] SharedLink& cpu_of(RankId rank);
 
@@ -150,6 +152,7 @@ class Machine {
   bool any_cut_ = false;
   std::optional<Fabric> fabric_;  ///< as far as it has not failed since
   int fabric_changes_ = 0;
+  std::vector<std::uint64_t> taken_;  ///< links between switches that the message being sent has chosen so far
   std::unordered_set<const SharedLink*> gone_cables_;
   bool limits_each_ = false;                ///< some link limits a single transfer
   std::unique_ptr<Platform> slowed_{};      ///< as far as parts have become slow since; null: none has

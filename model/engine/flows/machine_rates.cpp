@@ -107,7 +107,9 @@ void Machine::slow(std::string_view part, double share) {
   if (slowed_ == nullptr) slowed_ = std::make_unique<Platform>(topology_.platform());
   [[maybe_unused]] const bool known = degrade(*slowed_, part, share, "since then");
   assert(known);
-  const std::vector<std::optional<Rate>> rates = rates_of(Topology(*slowed_));
+  const Topology slowed(*slowed_);
+  for (const auto& [place, link] : added_up_) network_.set_rate(*link, adding_up(slowed, std::get<1>(place)));
+  const std::vector<std::optional<Rate>> rates = rates_of(slowed);
   for (std::size_t slot = 0; slot < no_link_; ++slot) {
     if (!rates[slot] || rates[slot] == rates_[slot]) continue;
     rates_[slot] = rates[slot];

@@ -89,7 +89,8 @@ struct Operation final : FlowListener, Happening, std::enable_shared_from_this<O
 
   // Copies and puts.
   Engine engine = Engine::dma;
-  End from_end{};  ///< as the engine sees them
+  bool by_adapter = false;  ///< a put into memory that is not mapped here
+  End from_end{};           ///< as the engine sees them
   End to_end{};
   std::optional<Signal> signal{};
   Seconds until_signal{};  ///< from the end of the flow until it is seen

@@ -16,8 +16,7 @@ Bytes flowing_in(Seconds time, Rate rate) {
 
 const std::vector<FlowRoute>& Routes::of(Operation& operation) {
   const Site& from = operation.from.allocation->site;
-  if (operation.is_copy() &&
-      world_.topology.copy_of(from.node) == world_.topology.copy_of(operation.to.allocation->site.node)) {
+  if (operation.is_copy() && !operation.by_adapter) {
     const std::tuple key{from.node, operation.from_end, operation.to_end, operation.lacking * 2 < operation.size};
     const auto known = copies_.find(key);
     if (known != copies_.end()) return known->second;
@@ -65,6 +64,7 @@ Rate Routes::rate_of_cpus(const Operation& message) const {
 Bytes Routes::bytes_of(Operation& operation) {
   const Part& to = operation.partner ? operation.partner->to : operation.to;
   operation.lacking = world_.go_through_caches({&operation.from, &to}, operation.size);
+  if (operation.by_adapter) return operation.size;
   if (operation.is_copy()) {
     if (const CopyCost& cost = world_.copy_cost(operation.from_end, operation.to_end); cost.chunks) {
       return operation.size + flowing_in(cost.chunks->further(operation.size), *cost.rate);

@@ -320,7 +320,8 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
     operation->report.peer = owner;
     operation->report.tag = signal_tag(signal->tag);
   }
-  if (path_to(owner).device_mapping) return run_copy(operation);
+  operation->by_adapter = !path_to(owner).device_mapping;
+  if (!operation->by_adapter) return run_copy(operation);
   require_reach(world_.topology, *operation);
   for (const Part* end : {&operation->from, &operation->to}) {
     if (end->allocation->memory == Memory::device) require_registered(*end);

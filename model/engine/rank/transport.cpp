@@ -141,7 +141,8 @@ void Transport::go_round(const OperationPtr& operation) {
     if (!world_.machine.is_stranded(flow)) continue;
     const auto left = static_cast<std::uint64_t>(std::llround(world_.loop.network().left(flow)));
     world_.loop.network().drop(flow);
-    flow = world_.loop.network().start(routes_.of(*operation)[i], std::max(Bytes{left}, 1_B), *operation);
+    const std::vector<FlowRoute>& routes = routes_.of(*operation);  // fewer, where one is gone
+    flow = world_.loop.network().start(routes[std::min(i, routes.size() - 1)], std::max(Bytes{left}, 1_B), *operation);
     if (world_.observer) operation->report.flows.push_back(flow.number);
   }
 }

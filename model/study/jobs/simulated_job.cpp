@@ -60,6 +60,7 @@ ChosenProtocols choose_protocols(bench::WorkloadOptions& workload, const Platfor
                                  const std::vector<Place>& places) {
   ChosenProtocols chosen = shortest_ways(platform, places);
   workload.protocol = chosen.within->name();
+  workload.chosen = true;
   // What the user has said of some pairs stands.
   const bool by_domain = chosen.domains && workload.between.empty();
   std::string& others = by_domain ? workload.between_domains : workload.between;

@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "protocols/bench/results/json_fault.hpp"
 #include "protocols/bench/results/output_files.hpp"
 #include "protocols/core/errors.hpp"
 
@@ -145,7 +146,7 @@ nlohmann::json parse_json(std::istream& stream, const fs::path& file) {
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::exception& error) {
-    throw InputError(fmt::format("{}: error: not JSON: {}", file.string(), error.what()));
+    throw InputError(fmt::format("{}: error: not JSON: {}", file.string(), json_fault(error)));
   }
 }
 

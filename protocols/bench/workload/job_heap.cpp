@@ -8,8 +8,7 @@
 namespace twinlink::bench {
 namespace {
 
-/// Two slots let a sender be a message ahead; 64 KiB are worth it to be early with, and longer messages wait.
-constexpr std::size_t kSlots = 2;
+/// Worth it to be early with; longer messages wait.
 constexpr Bytes kSlotSize = 64_KiB;
 /// As many peers as a rank may have in a large job without its slots taking a good part of its memory.
 constexpr std::size_t kMostPeersWithSlots = 1024;

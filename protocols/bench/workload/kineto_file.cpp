@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/json_fault.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/workloads/goal/trace.hpp"
 
@@ -44,7 +45,7 @@ json wanted_of(std::istream& stream, const std::string& file) {
       return is_wanted(parsed);
     });
   } catch (const json::parse_error& error) {
-    throw InputError(fmt::format("{}: error: not JSON: {}", file, error.what()));
+    throw InputError(fmt::format("{}: error: not JSON: {}", file, bench::json_fault(error)));
   }
 }
 
@@ -301,7 +302,7 @@ Profile read_profile(std::istream& stream, const std::string& file) {
     const std::uint64_t rank = reader.rank();
     return {rank, reader.take()};
   } catch (const json::exception& error) {
-    throw InputError(fmt::format("{}: error: no profile of PyTorch: {}", file, error.what()));
+    throw InputError(fmt::format("{}: error: no profile of PyTorch: {}", file, bench::json_fault(error)));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -19,6 +20,7 @@
 #include "protocols/bench/workload/job_heap.hpp"
 #include "protocols/bench/workload/message_costs.hpp"
 #include "protocols/bench/workload/times.hpp"
+#include "protocols/bench/workload/workload_plan.hpp"
 #include "protocols/puts/expert_puts.hpp"
 #include "protocols/workloads/execution.hpp"
 #include "protocols/workloads/groups.hpp"
@@ -38,38 +40,6 @@ Shape shape_for(const Rank& rank, const WorkloadPlan& plan) {
   shape.experts = plan.experts;
   shape.kv = plan.kv;
   return shape;
-}
-
-bool by_one_protocol(const workloads::Ways& ways) {
-  return ways.between == ways.within && (ways.between_domains == nullptr || ways.between_domains == ways.within);
-}
-
-/// Why the algorithm cannot do the plan's work; empty: it can.
-std::string refusal_of(const WorkloadPlan& plan, const Algorithm& algorithm, const Shape& shape) {
-  return plan.training ? refuse_gradients(*plan.training, algorithm, shape) : algorithm.refuses(shape);
-}
-
-/// What the plan may run: the one that the user chose, or all that the shape allows. Of a training step that is split
-/// nothing is predicted, and rings are taken where nobody chooses.
-std::vector<const Algorithm*> candidates(const WorkloadPlan& plan, const Shape& shape) {
-  if (plan.algorithms.size() == 1) return plan.algorithms;
-  const bool by_itself =
-      by_one_protocol(plan.ways) && std::ranges::any_of(plan.workload->algorithms, [&](const Algorithm& each) {
-        return each.together && plan.ways.within->does(*each.together, plan.ways.settings_within);
-      });
-  std::vector<const Algorithm*> all;
-  for (const Algorithm& algorithm : plan.workload->algorithms) {
-    // Who asks for all of them gets those of messages, too.
-    const bool wanted = algorithm.together ? by_itself : !by_itself || !plan.algorithms.empty();
-    const bool predictable = !plan.training || !plan.training->split() || !plan.algorithms.empty();
-    if (!wanted || !(predictable || algorithm.together || algorithm.name == "ring")) continue;
-    if (refusal_of(plan, algorithm, shape).empty()) all.push_back(&algorithm);
-  }
-  if (all.empty()) {
-    throw UsageError(
-        fmt::format("{}: {}", plan.workload->name, refusal_of(plan, plan.workload->algorithms.front(), shape)));
-  }
-  return all;
 }
 
 Schedule schedule_of(const WorkloadPlan& plan, const Algorithm& algorithm, const Shape& shape, int rank, Bytes size,
@@ -176,8 +146,9 @@ class WorkloadRun {
           plan_.algorithms.empty()
               ? std::find_if(next, all.end(), [&](const Candidate& other) { return other.size != next->size; })
               : next + 1;
-      Candidate& candidate = fastest_of({next, last});
+      Candidate& candidate = fastest_of({next, last}, all);
       next = last;
+      begin_anew(all);
       WorkloadPoint point = measure_point(*candidate.algorithm, candidate.schedule, candidate.size);
       point.predicted_us = candidate.predicted_us;
       point.why = candidate.why;
@@ -187,7 +158,8 @@ class WorkloadRun {
       if (plan_.on_point) plan_.on_point(point);
       series.points.push_back(std::move(point));
     }
-    series.counters = connections_->counters();
+    count();
+    series.counters = counters_;
     close();
     return self_ == 0 ? series : WorkloadSeries{};
   }
@@ -232,6 +204,16 @@ class WorkloadRun {
     }
     open(data, scratch, slots);
     for (const Candidate& candidate : candidates) connections_->open(candidate.schedule);
+  }
+  /// The slots of a symmetric heap hold what earlier messages have left there, by pairs. Times must not depend on it.
+  void begin_anew(std::span<const Candidate> candidates) {
+    if (!heap_) return;
+    count();
+    close();
+    open(candidates);
+  }
+  void count() {
+    for (const auto& [name, value] : connections_->counters()) counters_[name] += value;
   }
   /// What blocks that are put take of the heap.
   [[nodiscard]] Bytes slots_of(const Schedule& schedule) const {
@@ -373,11 +355,12 @@ class WorkloadRun {
   }
 
   /// Tries them, where there are several.
-  Candidate& fastest_of(std::span<Candidate> all) {
+  Candidate& fastest_of(std::span<Candidate> all, std::span<const Candidate> of_all_sizes) {
     if (all.size() == 1) return all.front();
     std::vector<double> tried_us;
     std::string tried;
     for (const Candidate& each : all) {
+      begin_anew(of_all_sizes);
       tried_us.push_back(slowest_us(each.schedule, each.algorithm->name, each.size));
       tried += fmt::format("{}{} {:.2f}", tried.empty() ? "tried: " : ", ", each.algorithm->name, tried_us.back());
     }
@@ -556,7 +539,8 @@ class WorkloadRun {
   bool row_ = false;       ///< is a row measured, whose messages are counted?
   bool learning_ = false;  ///< what messages cost, without the copies of such
   std::optional<workloads::Connections> connections_;
-  std::optional<WarmUp> warm_up_;  ///< of the connections
+  std::optional<WarmUp> warm_up_;                    ///< of the connections
+  std::map<std::string, std::uint64_t> counters_{};  ///< of all connections
   StepCosts costs_{};
   std::size_t most_steps_ = 0;
 };

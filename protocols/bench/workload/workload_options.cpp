@@ -18,6 +18,7 @@
 #include "protocols/bench/results/json_statistics.hpp"
 #include "protocols/bench/results/output_files.hpp"
 #include "protocols/bench/workload/array_options.hpp"
+#include "protocols/bench/workload/job_heap.hpp"
 #include "protocols/bench/workload/measure_trace.hpp"
 #include "protocols/registry.hpp"
 
@@ -130,6 +131,8 @@ void choose(WorkloadPlan& plan, const WorkloadOptions& options) {
   if (is_array_job(options.workload)) {
     if (!options.algorithm.empty()) throw UsageError("--algorithm: " + options.workload + " has none; --pack chooses");
     if (!has_default_sizes(options)) throw UsageError("-b, -e, -f: --global is the size of " + options.workload);
+    if (options.graph != 1) throw UsageError("--graph: " + options.workload + " is no collective by one kernel");
+    if (!options.on.empty()) throw UsageError("--on: only of sum");
     plan.array = make_array_job(options.workload, options.array);
     return;
   }
@@ -279,8 +282,8 @@ void add_way_options(CLI::App& app, WorkloadOptions& options) {
 void add_round_options(CLI::App& app, WorkloadOptions& options) {
   const OptionGroup group(app, "Rounds");
   constexpr int kMost = 1'000'000;
-  add_count_option(app, "-i,--iterations", 1, kMost, "10; 1 where it is simulated", "Timed iterations at each size",
-                   [&options](int number) { options.sweep.iterations = number; });
+  add_count_option(app, "-i,--iterations", 1, kMost, "10; 1 where it is simulated, 3 on a symmetric heap",
+                   "Timed iterations at each size", [&options](int number) { options.sweep.iterations = number; });
   add_count_option(app, "-x,--warmup", 0, kMost, "2; 1 where it is simulated",
                    "Iterations before them, at least; more while connections are set up",
                    [&options](int number) { options.sweep.warmup = number; });
@@ -359,6 +362,9 @@ WorkloadPlan make_plan(const WorkloadOptions& options, const PlanDefaults& defau
     plan.ways.between_domains = &find_protocol(options.between_domains);
     plan.ways.settings_between_domains =
         settings_of(*plan.ways.between_domains, options.settings_between_domains, plan.timeout);
+  }
+  if (!options.sweep.iterations && workloads::wants_heap(plan.ways)) {
+    plan.iterations = std::max(plan.iterations, kHeapTurn);
   }
   if (plan.trace || plan.array) return plan;
   plan.sizes = size_sweep(options.sweep.begin, options.sweep.end, options.sweep.factor);

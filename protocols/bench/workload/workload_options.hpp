@@ -22,6 +22,7 @@ struct WorkloadOptions {
   std::string protocol{};
   std::string between{};          ///< empty: `protocol` for all pairs
   std::string between_domains{};  ///< empty: `between` for all pairs on different nodes
+  bool chosen = false;            ///< the program has taken the protocols that suit the machine
   std::string algorithm{};        ///< empty: the program chooses by size; "all"
   // For a training step only.
   std::optional<int> layers{};

@@ -1,17 +1,23 @@
 // What is known of a workload before anything is measured.
+#include "protocols/bench/workload/workload_plan.hpp"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "protocols/bench/results/settings_text.hpp"
 #include "protocols/bench/workload/array_job.hpp"
 #include "protocols/bench/workload/measure_workload.hpp"
+#include "protocols/core/errors.hpp"
 #include "protocols/workloads/goal/job.hpp"
 
 namespace twinlink::bench {
 
+using workloads::Algorithm;
 using workloads::Shape;
 
 Shape shape_of(std::span<const Place> places) {
@@ -66,6 +72,43 @@ WorkloadSeries heading_of(const Rank& rank, const WorkloadPlan& plan) {
   }
   series.nodes = static_cast<int>(nodes.size());
   return series;
+}
+
+namespace {
+
+/// Groups of ranks are domains where a protocol for what lies between these is named, and else nodes.
+bool by_one_protocol(const workloads::Ways& ways, const Shape& shape) {
+  const bool apart = shape.per_node < shape.ranks;
+  const bool with_next = ways.between == ways.within;
+  if (ways.between_domains == nullptr) return with_next || !apart;
+  return with_next && (ways.between_domains == ways.within || !apart);
+}
+
+}  // namespace
+
+std::string refusal_of(const WorkloadPlan& plan, const Algorithm& algorithm, const Shape& shape) {
+  return plan.training ? refuse_gradients(*plan.training, algorithm, shape) : algorithm.refuses(shape);
+}
+
+std::vector<const Algorithm*> candidates(const WorkloadPlan& plan, const Shape& shape) {
+  if (plan.algorithms.size() == 1) return plan.algorithms;
+  const bool by_itself =
+      by_one_protocol(plan.ways, shape) && std::ranges::any_of(plan.workload->algorithms, [&](const Algorithm& each) {
+        return each.together && plan.ways.within->does(*each.together, plan.ways.settings_within);
+      });
+  std::vector<const Algorithm*> all;
+  for (const Algorithm& algorithm : plan.workload->algorithms) {
+    // Who asks for all of them gets those of messages, too.
+    const bool wanted = algorithm.together ? by_itself : !by_itself || !plan.algorithms.empty();
+    const bool predictable = !plan.training || !plan.training->split() || !plan.algorithms.empty();
+    if (!wanted || !(predictable || algorithm.together || algorithm.name == "ring")) continue;
+    if (refusal_of(plan, algorithm, shape).empty()) all.push_back(&algorithm);
+  }
+  if (all.empty()) {
+    throw UsageError(
+        fmt::format("{}: {}", plan.workload->name, refusal_of(plan, plan.workload->algorithms.front(), shape)));
+  }
+  return all;
 }
 
 }  // namespace twinlink::bench

@@ -90,7 +90,20 @@ constexpr const char* kOptions[] = {"--intra-node smcuda",
                                     "--place spread",
                                     "--between-nodes gpudirect-v3",
                                     "--between-domains gpudirect-v3",
-                                    "--degrade 1/hca0=50%"};
+                                    "--degrade 1/hca0=50%",
+                                    "--without p2p",
+                                    "--without rdma",
+                                    "--between-nodes gpudirect-v1",
+                                    "--between-nodes gpudirect-v1 --between-option buffers=own",
+                                    "--experts 16",
+                                    "--top 2",
+                                    "--seed 3",
+                                    "--skew 1",
+                                    "--shares machine",
+                                    "--graph 2",
+                                    "--on cpu",
+                                    "--layers 2",
+                                    "--prefill 1"};
 
 class IdleOptions : public ::testing::TestWithParam<std::string> {};
 
@@ -115,6 +128,18 @@ TEST_P(IdleOptions, AreSaidAndNoOthers) {
   EXPECT_GE(tried, 4);
 }
 
+TEST(IdleOptionsOfSomePairs, AreSaid) {
+  const std::string halo = "workload halo-2d --platform keeneland-kfs --ranks 6 -b 1M -e 1M -p gpudirect-v1 ";
+  const std::string between = "gpudirect-v1 between the other ranks has options of its own, --between-option";
+  for (const auto& [option, said] : {std::pair{"--chunk 64K", "--chunk is of -p only: "},
+                                     {"--preset mvapich2-1.8 --depth 4", "--preset and --depth are of -p only: "},
+                                     {"-o buffers=shared", "-o is of -p only: "}}) {
+    EXPECT_NE(run(halo + "--between-nodes gpudirect-v1 " + option).text.find(said + between), std::string::npos)
+        << option;
+  }
+  EXPECT_EQ(run(halo + "--chunk 64K").text.find("of -p only"), std::string::npos);
+}
+
 // Each command, each kind of way and each that has options of its own for every check; all of them now and then.
 INSTANTIATE_TEST_SUITE_P(
     Few, IdleOptions,
@@ -129,19 +154,30 @@ INSTANTIATE_TEST_SUITE_P(
                       "workload shift --platform gb200-nvl72 --ranks 8 -b 64K -e 64K -p gpudirect-v2"));
 INSTANTIATE_TEST_SUITE_P(
     Others, IdleOptions,
-    ::testing::Values("run --platform keeneland-kids --from 0/1 --to 0/2 -b 64K -e 64K -p staging",
-                      "run --platform keeneland-kids --from 0/1 --to 0/2 -b 64K -e 64K -p cuda-ipc",
-                      "run --platform keeneland-kids --from 0/1 --to 0/2 -b 64K -e 64K -p cuda-ipc -o cache=2",
-                      "run --platform dgx-a100 --from 0/0 --to 1/0 -b 64K -e 64K -p host",
-                      "run --platform dgx-a100 --from 0/0 --to 1/0 -b 64K -e 64K -p gpudirect-v1",
-                      "run --platform dgx-a100 --from 0/0 --to 1/0 -b 64K -e 64K -p staging --pattern bandwidth",
-                      "run --platform dgx-a100 --from 0/0 --to 1/0 -b 64K -e 64K -p cuda-aware",
-                      "explain --platform keeneland-kids --from 0/1 --to 0/2 -s 64K -p host",
-                      "explain --platform dgx-a100 --from 0/0 --to 1/0 -s 64K -p gpudirect-v1",
-                      "explain --platform dgx-a100 --from 0/0 --to 1/0 -s 64K -p gpudirect-v3",
-                      "workload shift --platform h200-nvlink -b 64K -e 64K -p gpudirect-v2",
-                      "workload shift --platform dgx-a100 --ranks 4 -b 64K -e 64K -p gpudirect-v2",
-                      "workload shift --platform dgx-a100 --ranks 4 -b 64K -e 64K -p gpudirect-v1"));
+    ::testing::Values(
+        "run --platform keeneland-kids --from 0/1 --to 0/2 -b 64K -e 64K -p staging",
+        "run --platform keeneland-kids --from 0/1 --to 0/2 -b 64K -e 64K -p cuda-ipc",
+        "run --platform keeneland-kids --from 0/1 --to 0/2 -b 64K -e 64K -p cuda-ipc -o cache=2",
+        "run --platform dgx-a100 --from 0/0 --to 1/0 -b 64K -e 64K -p host",
+        "run --platform dgx-a100 --from 0/0 --to 1/0 -b 64K -e 64K -p gpudirect-v1",
+        "run --platform dgx-a100 --from 0/0 --to 1/0 -b 64K -e 64K -p staging --pattern bandwidth",
+        "run --platform dgx-a100 --from 0/0 --to 1/0 -b 64K -e 64K -p cuda-aware",
+        "explain --platform keeneland-kids --from 0/1 --to 0/2 -s 64K -p host",
+        "explain --platform dgx-a100 --from 0/0 --to 1/0 -s 64K -p gpudirect-v1",
+        "explain --platform dgx-a100 --from 0/0 --to 1/0 -s 64K -p gpudirect-v3",
+        "workload shift --platform h200-nvlink -b 64K -e 64K -p gpudirect-v2",
+        "workload shift --platform dgx-a100 --ranks 4 -b 64K -e 64K -p gpudirect-v2",
+        "workload shift --platform dgx-a100 --ranks 4 -b 64K -e 64K -p gpudirect-v1", "--chunk 64K",
+        "--preset mvapich2-1.8 --depth 4", "-o buffers=shared",
+        "run --platform keeneland-kids --from 0/1 --to 0/2 -b 256K -e 256K -p gpudirect-v1 -o buffers=shared",
+        "run --platform keeneland-kids --pairs 0/0-0/1,0/2-1/0 -b 256K -e 256K -p gpudirect-v1",
+        "run --platform keeneland-kids --all-pairs -b 256K -e 256K -p gpudirect-v1",
+        "workload shift --platform keeneland-kids --ranks 2 -b 256K -e 256K -p host",
+        "workload shift --platform keeneland-kfs --place spread --ranks 3 -b 1M -e 1M -p gpudirect-v1 "
+        "--between-nodes gpudirect-v1",
+        "workload barrier --platform dgx-a100 --ranks 4 -p gpudirect-v2",
+        "workload dispatch --platform dgx-a100 --ranks 4 -b 1M -e 1M -p gpudirect-v2",
+        "workload fft --platform dgx-a100 --ranks 4 -p gpudirect-v2 --global 64x64x32"));
 
 }  // namespace
 }  // namespace twinlink::model

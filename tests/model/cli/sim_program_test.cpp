@@ -449,5 +449,18 @@ TEST(SimProgram, RefusesALayoutThatCannotBePacked) {
               HasSubstr("is no 2-D copy"));
 }
 
+/// Messages that end in one moment, but for the last digits of their sums: both ranks learn of both ends, and do the
+/// same.
+TEST(SimProgram, EnginesAgreeOnWhatHappensInOneMoment) {
+  for (const char* window : {"6", "16", "64"}) {
+    const std::string both =
+        "run " + kKids + "-p gpudirect-v1 --from 0/1 --to 0/1 --pattern bidirectional -b 16K -e 16K";
+    const auto time_us = [&](const std::string& engine) {
+      return first_point(both + " --window " + window + engine).at("time_us").get<double>();
+    };
+    EXPECT_NEAR(time_us(""), time_us(" --engine exact"), 1e-6) << window;
+  }
+}
+
 }  // namespace
 }  // namespace twinlink::model

@@ -329,5 +329,17 @@ TEST(AJobWithoutAMessage, HasNoRateAndAFileThatIsRead) {
   EXPECT_THAT(printed, Not(HasSubstr("inf")));
 }
 
+/// What earlier rounds have left in the slots of a symmetric heap comes round again: the time is the same whatever they
+/// were.
+TEST(Workload, OnASymmetricHeapTakesAsLongWhateverWasBefore) {
+  const std::string job = "workload all-to-all --platform selene -p symmetric-put --ranks 5 -b 1K ";
+  const auto time_us = [&](const std::string& how) { return first_point(job + how).at("time_us").get<double>(); };
+  const double alone = time_us("-e 1K --algorithm direct");
+  for (const char* how : {"-e 1K --algorithm direct --no-verify", "-e 1K --algorithm direct --warmup 2",
+                          "-e 1K --algorithm direct --warmup 3", "-e 64K -f 64 --algorithm direct", "-e 1K"}) {
+    EXPECT_NEAR(time_us(how), alone, alone * 2e-3) << how;
+  }
+}
+
 }  // namespace
 }  // namespace twinlink::model

@@ -142,6 +142,21 @@ INSTANTIATE_TEST_SUITE_P(
                       Bisection{FabricShape::rails, {4, 2}, 2, FabricRouting::adaptive, "leaf9-up1", 2},
                       Bisection{FabricShape::rails, {4, 2}, 1, FabricRouting::by_target, "leaf9-up1", 2}));
 
+/// Of eight places round, four hops both ways: 64 messages of half of their bytes each way, on 16 links.
+TEST(Fabric, HalfOfAMessageGoesEachWayRoundATorus) {
+  Platform platform = eight_hgx(FabricShape::torus, {8}, FabricRouting::by_target);
+  const double expected = (64_MiB / 48.5_GBps).microseconds() * 8 * 8 * 4 / 16;
+  EXPECT_NEAR(bisection_us(platform, 64_MiB), expected, expected * 0.01);
+}
+
+/// Each of eight routers sends to one of its group by a link, and over six others: at best four links' worth.
+TEST(Dragonfly, WithinAGroupMessagesGoRoundAFullLink) {
+  Platform platform = eight_hgx(FabricShape::dragonfly, {1, 8, 1}, FabricRouting::adaptive);
+  const double times = bisection_us(platform, 64_MiB) / (64_MiB / 48.5_GBps).microseconds();
+  EXPECT_GE(times, 2 * 0.99);
+  EXPECT_LE(times, 2 * 1.6);
+}
+
 /// Four groups of two nodes; a link between two of them is as wide as an adapter, and 16 adapters send over it.
 double dragonfly_times_alone(FabricRouting routing) {
   Platform platform = eight_hgx(FabricShape::dragonfly, {4, 2, 1}, routing);

@@ -225,10 +225,11 @@ TEST(Rdma, HostMemoryIsNotLimited) {
 }
 
 /// The first rank puts into memory of the second, which may lie on another node.
-void put_and_expect(const std::vector<Place>& places, Memory from, Seconds expected) {
+void put_and_expect(const std::vector<Place>& places, Memory from, Seconds expected,
+                    const Platform& platform = sample_platform_with_rdma()) {
   constexpr Tag done{3};
   Seconds began{};
-  simulate(sample_platform_with_rdma(), places, [&](MeasuredRank& rank) {
+  simulate(platform, places, [&](MeasuredRank& rank) {
     const RankId peer{1 - rank.id().value};
     const Buffer mine = rank.allocate(rank.id().value == 0 ? from : Memory::device, 1_MiB);
     if (mine.memory == Memory::device) rank.register_memory(mine);
@@ -266,6 +267,16 @@ TEST(Rdma, APutToAnotherNodeCostsWhatADirectMessageCosts) {
 
 TEST(Rdma, APutToAFarGpuOfAnotherNodeIsAsSlowAsItsWriting) {
   put_and_expect({kNear, kOtherFar}, Memory::device, kOverhead + kRdmaExtra * 2 + kSocketHop + 1_MiB / kFarWrite);
+}
+
+/// GPUs without peer access, were they on one node.
+TEST(Rdma, APutToAnotherNodeGoesThroughNoBufferOfTheDriver) {
+  Platform platform = sample_platform_with_rdma();
+  platform.fallback->chunk.value = 64_KiB;
+  platform.fallback->per_chunk.value = 100.0_us;
+  platform.fallback->in_flight = 2;
+  put_and_expect({kNear, kOtherFar}, Memory::device, kOverhead + kRdmaExtra * 2 + kSocketHop + 1_MiB / kFarWrite,
+                 platform);
 }
 
 TEST(Rdma, APutFromHostMemoryIsLimitedAtItsTargetOnly) {

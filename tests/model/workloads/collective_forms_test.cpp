@@ -197,8 +197,8 @@ TEST(CollectiveForms, AreSumsOfExchangesMessagesAndAdditions) {
   expect_bytes("fan-out direct", 7 * byte);
   expect_bytes("gather direct", 7 * byte / 8);
   expect_bytes("scatter direct", 7 * byte / 8);
-  expect_bytes("halo-2d direct", 3 * byte);  // 4 x 2 ranks: both neighbours in a row of two are one
-  expect_bytes("halo-3d direct", 3 * byte);
+  expect_bytes("halo-2d direct", 4 * byte);  // 4 x 2 ranks: both neighbours in a row of two are one, with two faces
+  expect_bytes("halo-3d direct", 6 * byte);
   expect_bytes("all-to-all direct", 7 * byte / 8 + forms.of("copy") - forms.of("half a copy"));
 }
 

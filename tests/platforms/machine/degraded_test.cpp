@@ -2,6 +2,7 @@
 #include "platforms/machine/degraded.hpp"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,7 +50,7 @@ TEST(Degraded, PartsChangeTheirOwnRatesAndThoseOfLinksThatEndAtThem) {
            {"bus0", bus0},
            {"gpu0", bus0},
            {"gpu1", rates_of(links + "bus1")},
-           {"hub0", rates_of("nodes.hubs.hub0", {"peer_read", "peer_write", "duplex"}) + " " + bus0 + " " +
+           {"hub0", rates_of("nodes.hubs.hub0", {"reduces", "peer_read", "peer_write", "duplex"}) + " " + bus0 + " " +
                         rates_of(links + "up0") + " " + rates_of(links + "nic0")},
            {"hub1", rates_of(links + "bus1") + " " + rates_of(links + "up1") + " " + rates_of(links + "nic1")},
            {"numa0", "nodes.memories.numa0.copy_rate nodes.memories.numa0.bandwidth"},
@@ -70,6 +71,17 @@ TEST(Degraded, AdaptersWithoutAFabricAreTheirLinks) {
   Platform platform = whole_platform();
   platform.fabric.reset();
   EXPECT_EQ(changed(platform, "hca0"), rates_of("nodes.links.nic0"));
+}
+
+TEST(Degraded, OfPartsThatAreOneFaultEachRateShrinksOnce) {
+  Platform platform = whole_platform();
+  const Rate before = platform.node.links[0].forward.value;
+  std::set<const void*> shrunk;
+  for (const char* part : {"hub0", "bus0", "gpu0", "hca0", "hca0"}) {
+    EXPECT_TRUE(degrade(platform, part, 0.5, "a test", shrunk));
+  }
+  EXPECT_EQ(platform.node.links[0].forward.value, Rate{before.bytes_per_second() / 2});
+  EXPECT_EQ(platform.node.nics[0].port_share, 0.5);
 }
 
 TEST(Degraded, SharesOfAPortMultiply) {

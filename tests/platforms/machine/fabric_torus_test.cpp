@@ -40,6 +40,25 @@ TEST(Torus, TheOtherWayRoundIsTakenWhereACableIsGone) {
   }
 }
 
+/// Where both ways round a ring are as short, each has its part: of every ring that is so.
+TEST(Torus, BothWaysRoundAreTakenWhereTheyAreAsShort) {
+  const auto ways = [](const Fabric& fabric, int from, int to) {
+    std::set<std::vector<std::string>> all;
+    for (const FabricWay& way : fabric_ways(fabric, {.node = from}, {.node = to})) {
+      std::vector<std::string> names;
+      for (const FabricWay::Hop& hop : way.hops) names.push_back(fabric_link_name(hop.link));
+      EXPECT_TRUE(all.insert(names).second);
+    }
+    return all;
+  };
+  using Ways = std::set<std::vector<std::string>>;
+  EXPECT_EQ(ways(torus({4}), 1, 3), (Ways{{"torus 1 forward in dimension 0", "torus 2 forward in dimension 0"},
+                                          {"torus 1 backward in dimension 0", "torus 0 backward in dimension 0"}}));
+  EXPECT_EQ(ways(torus({5}), 0, 2).size(), 1U);
+  EXPECT_EQ(ways(torus({4, 3, 2}), 0, 2 + 4 + 12).size(), 4U);
+  EXPECT_EQ(ways(torus({4}, {"node0-node1"}), 1, 3).size(), 1U) << "one of them is gone";
+}
+
 /// Every way ends where it should, over cables that are left; and one is as long as it was where none of its is gone.
 TEST(Torus, WaysLeadRoundWhateverIsGone) {
   const Fabric whole = torus({4, 3, 2});

@@ -135,6 +135,28 @@ TEST(FabricWays, ThatFindThemselvesAreSpreadOverWhatIsLeft) {
             "links @200");
 }
 
+/// What goes up by a cable comes down by that of the same switch.
+TEST(FabricWays, CablesThatAreLeftMayNotMeet) {
+  Made tree{.size = {4, 2}, .routing = FabricRouting::adaptive};
+  for (const char* cable : {"leaf0-up0", "leaf0-up1", "leaf1-up2", "leaf1-up3"}) tree.faults.push_back({cable, 0.5});
+  EXPECT_EQ(way(tree, {0}, {4}),
+            "3: leaf 0 up, all links @150, leaf 1 down, all links @150, leaf 0 to 1, what their cables have in common "
+            "@100");
+  tree.faults = {{"leaf0-up0", 0}, {"leaf0-up1", 0}, {"leaf1-up2", 0}};
+  EXPECT_EQ(way(tree, {4}, {0}),
+            "3: leaf 1 up, all links @150, leaf 0 down, all links @100, leaf 1 to 0, what their cables have in common "
+            "@50");
+  tree.faults = {{"leaf0-up0", 0}};
+  EXPECT_EQ(way(tree, {0}, {4}), "3: leaf 0 up, all links @150, leaf 1 down, all links @200");
+  Made pods{.size = {2, 2, 2}, .routing = FabricRouting::adaptive};
+  pods.faults = {{"pod-switch0-up0", 0}, {"pod-switch2-up1", 0}};
+  EXPECT_EQ(
+      way(pods, {0}, {4}),
+      "5: leaf 0 up, all links @100, pod 0 up, all links @300, pod 1 down, all links @300, leaf 2 down, all links "
+      "@100, leaf 0 to 2, what their cables have in common @50, pod 0 to 1, what their cables have in common @200")
+      << "the first switches of the pods have no core in common";
+}
+
 TEST(FabricWays, ThroughADragonflyCrossRoutersAndGroups) {
   Made made{.shape = kDragonfly, .size = {5, 4, 2, 4}};
   EXPECT_EQ(way(made, {0}, {1}), "1: ");
@@ -157,7 +179,7 @@ TEST(FabricWays, ThroughADragonflyCrossRoutersAndGroups) {
 TEST(FabricWays, ThroughADragonflyThatFindThemselvesGoOverThirdGroupsToo) {
   Made made{.shape = kDragonfly, .size = {5, 4, 2, 4}, .routing = FabricRouting::adaptive};
   EXPECT_EQ(way(made, {0}, {1}), "1: ");
-  EXPECT_EQ(way(made, {0}, {7}), "2: router 0 out, all links @150, router 3 in, all links @150");
+  EXPECT_EQ(way(made, {0}, {7}), "2: router 0 out, all links @150, router 0 to 3 @50, router 3 in, all links @150");
   EXPECT_EQ(way(made, {0}, {39}), "4: router 0 out, all links @150, group 0 to 4 @400, router 19 in, all links @150");
   const auto detours = [&](int from, int to) {
     std::vector<std::string> all;
@@ -171,10 +193,18 @@ TEST(FabricWays, ThroughADragonflyThatFindThemselvesGoOverThirdGroupsToo) {
         third, rate);
   };
   EXPECT_EQ(detours(0, 39), (std::vector{over(1, 400), over(2, 400), over(3, 400)}));
-  EXPECT_TRUE(detours(0, 7).empty()) << "within a group";
+  const auto over_router = [](int third) {
+    return fmt::format(
+        "3: router 0 out, all links @150, router 0 to {0} @50, router {0} to 3 @50, router 3 in, all links @150",
+        third);
+  };
+  EXPECT_EQ(detours(0, 7), (std::vector{over_router(1), over_router(2)})) << "within a group";
+  EXPECT_TRUE(detours(0, 1).empty()) << "at one router";
   made.faults = {{"group0-group1", 0}, {"group2-group4-cable", 0}, {"router0-router3", 0}, {"router17-router19", 0.5}};
   EXPECT_EQ(way(made, {0}, {39}), "4: router 0 out, all links @100, group 0 to 4 @400, router 19 in, all links @125");
   EXPECT_EQ(detours(0, 39).size(), 2U);
+  EXPECT_EQ(way(made, {0}, {7}),
+            "3: router 0 out, all links @100, router 0 to 1 @50, router 1 to 3 @50, router 3 in, all links @100");
   made.faults = {{"group0-group4", 0}, {"group2-group4-cable", 0.5}};
   EXPECT_EQ(way(made, {0}, {39}), over(1, 400));
   EXPECT_EQ(detours(0, 39)[1], over(2, 350));
@@ -414,6 +444,10 @@ TEST(Sizes, SayHowManyNodesThereAreAndWhatJoinsThem) {
   EXPECT_EQ(says(kTorus, {8, 2}, 2, 16), "16 places; torus: 2 dimensions, bisection 25 %");
   EXPECT_EQ(says(kTorus, {2, 2}, 2, 4), "4 places; torus: 2 dimensions, bisection 50 %");
   EXPECT_EQ(says(kTorus, {7}, 1, 7), "7 places; torus: 1 dimension, bisection 57.1 %");
+  EXPECT_EQ(says(kTree, {4, 2, 3}, 2, 4),
+            "24 places; fat-tree: 1 leaves of 8 ports down and 8 up, 0 cables between switches, bisection 100 %");
+  EXPECT_EQ(says(kTree, {4, 2, 3}, 2, 8),
+            "24 places; fat-tree: 2 leaves of 8 ports down and 8 up, 16 cables between switches, bisection 100 %");
   const int million = 1'000'000;
   EXPECT_EQ(Made({.shape = kTorus, .size = {million, million, million}}).fabric().nodes(), 1'000'000'000'000);
 }
@@ -422,13 +456,25 @@ TEST(Sizes, SayHowManyNodesThereAreAndWhatJoinsThem) {
 TEST(Sizes, SayWhatCrossesTheMiddle) {
   const auto share = [](const Made& made, std::int64_t nodes) { return made.fabric().bisection(nodes, made.nics); };
   EXPECT_EQ(share({.size = {4, 3, 2}, .ratios = {{8, 1}}}, 4), 1) << "one leaf";
-  EXPECT_EQ(share({.size = {4, 3, 2}, .ratios = {{4, 1}}}, 5), 0.5);
+  EXPECT_EQ(share({.size = {4, 3, 2}, .ratios = {{4, 1}}}, 5), 1) << "the fifth has no partner";
+  EXPECT_EQ(share({.size = {4, 3, 2}, .ratios = {{4, 1}}}, 6), 1) << "one pair of three is in the first leaf";
+  EXPECT_EQ(share({.size = {4, 3, 2}, .ratios = {{4, 1}}}, 8), 0.5);
   EXPECT_EQ(share({.shape = kRails, .size = {4, 3, 2}, .ratios = {{4, 1}}, .nics = 2}, 4), 0.5)
       << "each adapter of a node has its own leaf";
   EXPECT_EQ(share({.shape = kRails, .size = {4, 3, 2}, .ratios = {{4, 1}}}, 4), 1) << "and one alone none";
   const Made levels{.size = {4, 3, 2}, .ratios = {{4, 1}, {3, 1}}, .nics = 2};
   EXPECT_EQ(share(levels, 12), 0.5) << "one pod";
-  EXPECT_DOUBLE_EQ(share(levels, 13), 1.0 / 3);
+  EXPECT_EQ(share(levels, 13), 0.5) << "the thirteenth has no partner";
+  EXPECT_DOUBLE_EQ(share(levels, 24), 1.0 / 3);
+  const Fabric wide{.link = {.value = Rate{25e9}}, .shape = kTree, .size = {8, 8}, .oversubscription = {{2, 1}}};
+  for (const auto& [nodes, expected] : {std::pair{8, 1.0}, {9, 1.0}, {12, 1.0}, {14, 4.0 / 6}, {16, 0.5}, {64, 0.5}}) {
+    EXPECT_DOUBLE_EQ(wide.bisection(nodes, 1), expected) << nodes;
+  }
+  // A router's 15 links: of 16 routers that all send, half of those that go over a third one are needed there.
+  const Fabric group{.link = {.value = Rate{25e9}}, .shape = kDragonfly, .size = {24, 16, 4, 4}};
+  EXPECT_DOUBLE_EQ(group.bisection(64, 4), 0.5);
+  EXPECT_DOUBLE_EQ(group.bisection(8, 4), 15.0 / 16);
+  EXPECT_DOUBLE_EQ(group.bisection(4, 4), 1);
   EXPECT_DOUBLE_EQ(share({.size = {4, 3}, .faults = {{"leaf1", 0.25}, {"leaf2-up3", 0}}}, 12), 0.5);
 }
 

@@ -155,7 +155,8 @@ TEST(Faults, ATimeIsOne) {
   EXPECT_THAT(refusal("keeneland-kids", {.failed = {"qpi@soon"}}), HasSubstr("--fail qpi@soon: "));
   EXPECT_THAT(refusal("keeneland-kids", {.failed = {"qpj@1ms"}}), HasSubstr("did you mean 'qpi'?"));
   EXPECT_THAT(refusal("keeneland-kids", {.degraded = {"numa0=50%@1ms"}}),
-              HasSubstr("no link, GPU, adapter or hub 'numa0'"));
+              HasSubstr("--degrade numa0=50%@1ms: a memory has the same bandwidth all the time: leave @TIME out"));
+  EXPECT_THAT(refusal("keeneland-kids", {.failed = {"numa0@1ms"}}), HasSubstr("no link, GPU, adapter or hub 'numa0'"));
 }
 
 TEST(Faults, PartsOfOtherKindsOfNodesHaveTheirKindBeforeThem) {
@@ -481,14 +482,15 @@ TEST(Faults, OfANodeThatIsReplacedAreOfTheKindInItsPlace) {
   EXPECT_EQ(Topology(alone).why_off_network(1), "--fail 1/hca0");
   EXPECT_EQ(Topology(alone).why_off_network(0), "");
   const Platform slow = sick(whole, {.degraded = {"node1=50%", "1/bus0=50%", "0/bus1=50%"}});
-  EXPECT_EQ(parts(slow.slowed_parts), "odd-bus0 odd-nic0 odd-numa0 odd-bus0 node0-bus1 ");
+  EXPECT_EQ(parts(slow.slowed_parts), "odd-bus0 odd-nic0 odd-hca0 odd-numa0 odd-bus0 node0-bus1 ");
   EXPECT_EQ(slow.kinds[0].node.links[0].forward.value, Rate{7e9 / 4});
   EXPECT_EQ(slow.kinds[0].node.memories[0].copy_rate.value, Rate{7e9 / 2});
   ASSERT_EQ(slow.kinds.size(), 2U);
   EXPECT_EQ(slow.kinds[1].name, "node0");
   EXPECT_EQ(slow.kinds[1].replaces, 0);
   EXPECT_EQ(slow.kinds[1].node.count, 1);
-  EXPECT_EQ(parts(sick(whole, {.degraded = {"node1=50%@1ms"}}).later_faults), "odd-bus0 odd-nic0 ") << "no memory";
+  EXPECT_EQ(parts(sick(whole, {.degraded = {"node1=50%@1ms"}}).later_faults), "odd-bus0 odd-nic0 odd-hca0 ")
+      << "no memory";
 }
 
 /// What the file calls so comes before a node of that number.

@@ -266,7 +266,7 @@ TEST_F(ResultOnDisk, SaysWhyItCannotBeWritten) {
 
 TEST_F(ResultOnDisk, RefusesWhatIsNoJson) {
   EXPECT_THAT(refusal_of_file(""), HasSubstr("r.json: error: not JSON"));
-  EXPECT_THAT(refusal_of_file("{\"schema\": 1,"), HasSubstr("r.json: error: not JSON"));
+  EXPECT_THAT(refusal_of_file("{\"schema\": 1,"), HasSubstr("r.json: error: not JSON: parse error at line 1"));
   EXPECT_THAT(refusal_of_file(std::string("\0\xff\x80", 3)), HasSubstr("r.json: error: not JSON"));
   EXPECT_THAT(refusal_of_file(std::string(100'000, '[')), HasSubstr("r.json: error: nested deeper than 64 levels"));
 }

@@ -260,7 +260,8 @@ TEST(ImportNvbandwidthText, EachTestHasItsOwnOutcome) {
       "Running host_to_device_memcpy_sm.\nmemcpy SM CPU(row) -> GPU(column) bandwidth (GB/s)\n"
       "Running device_to_host_memcpy_sm.\nFailed: for a reason\n5 words that are no columns\n"
       "Running device_to_device_memcpy_read_ce.\nmemcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n"
-      " 0 1\n0 N/A 400.00\n1 200.00 N/A\n\n4 no row behind an empty line\n");
+      " 0 1\n0 N/A 400.00\n1 200.00 N/A\n\n4 no row behind an empty line\n"
+      "SUM device_to_device_memcpy_read_ce 600.00\n");
   EXPECT_THAT(lines(probes, "copy pinned-to-device near"), ElementsAre("0/0  55.25"));
   EXPECT_THAT(lines(probes, "peer copy read direct"), ElementsAre("0/0 0/1 400.0", "0/1 0/0 200.0"));
   EXPECT_EQ(probes.findings.lines.size(), 3U);
@@ -295,6 +296,17 @@ TEST(ImportNvbandwidthText, WhatIsCutOffIsRefusedByItsLine) {
             "nv.txt:5: error: a row of 1 values, where there are 2 columns: is it cut off?");
   EXPECT_THAT(refusal(begin + "0 N/A 400.00\n"), HasSubstr("has 1 rows of 2 columns: it must be square"));
   EXPECT_EQ(refusal(begin + "0 N/A 400.00\n2 200.00 N/A\n"), "nv.txt:5: error: row 1 of the matrix is called '2'");
+  const std::string whole(kNvbandwidthText);
+  const std::size_t row = whole.find("55.50");
+  const std::size_t sum = whole.find("SUM host_to_device_memcpy_ce 110.75");
+  EXPECT_EQ(refusal(whole.substr(0, row + 2)),
+            "nv.txt:13: error: host_to_device_memcpy_ce ends before its SUM: is it cut off?");
+  EXPECT_EQ(refusal(whole.substr(0, row + 2) + whole.substr(row + 5)),
+            "nv.txt:15: error: 110.75 is not the sum of its matrix, 110.25: is it cut off?");
+  for (const std::size_t length : {2, 10, 31, 34}) {
+    EXPECT_THAT(refusal(whole.substr(0, sum + length)), HasSubstr("is it cut off?")) << length;
+  }
+  EXPECT_THAT(refusal(whole + whole), HasSubstr("is host_to_device_memcpy_ce once more: one report after another"));
   EXPECT_EQ(refusal("Running device_to_device_memcpy_read_ce.\nx bandwidth (GB/s)\n   0   2\n"),
             "nv.txt:3: error: column 1 of the matrix is called '2'");
 }

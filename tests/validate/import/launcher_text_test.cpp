@@ -108,6 +108,10 @@ TEST(Import, KnowsWhoseAFileIsByWhatIsInIt) {
   EXPECT_EQ(tool("{}"), std::nullopt);
   std::istringstream text("\n  [0] text {");
   EXPECT_EQ(std::get<std::string>(read_content(text, "f")), "\n  [0] text {");
+  std::istringstream marked("\xEF\xBB\xBF# twinlink-sim");
+  EXPECT_EQ(std::get<std::string>(read_content(marked, "f")), "# twinlink-sim");
+  std::istringstream marked_json("\xEF\xBB\xBF{\"a\": 1}");
+  EXPECT_EQ(std::get<nlohmann::json>(read_content(marked_json, "f")).at("a"), 1);
   std::istringstream empty(" \n");
   EXPECT_THROW(read_content(empty, "f"), InputError);
 }
