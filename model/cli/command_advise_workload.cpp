@@ -62,6 +62,7 @@ CLI::App* add_advise_workload_command(CLI::App& parent, Program& program) {
   bench::add_examples(*command,
                       {"twinlink-sim advise workload all-reduce --platform selene --ranks 16 -b 64M",
                        "twinlink-sim advise workload all-to-all --platform hgx-h100 -p gpudirect-v2 -b 1M -e 64M"});
+  bench::show_by_workload(*command);
   command->callback([&program, question, place] {
     program.action = [&program, question, place] {
       return advise(*question, place->count() == 0, program.command_line);

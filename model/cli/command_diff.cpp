@@ -264,7 +264,7 @@ ExitCode diff_of_workload(JobDiffOptions options, const std::string& command_lin
   nlohmann::json json = compared(a, b, command_line);
   std::vector<MessageTimes> times = times_of_both(a, b, timed(job, question.at_once, {}));
   const RunDifference run{.what = fmt::format("{} of {} ranks", ready.plan.name(), job.ranks),
-                          .sizes = std::move(ready.plan.sizes),
+                          .sizes = {ready.plan.sizes().begin(), ready.plan.sizes().end()},
                           .a = std::move(times[0]),
                           .b = std::move(times[1])};
   print_run(run);
@@ -282,6 +282,7 @@ const CLI::App* add_diff_workload_command(CLI::App& parent, Program& program) {
   add_platforms(*command, options->question.platform.file, options->b);
   bench::add_examples(*command, {"twinlink-sim diff workload all-reduce selene mine.yaml --ranks 16 -b 1M",
                                  "twinlink-sim diff workload all-to-all selene selene --ranks 16 -b 1M --fail hca0"});
+  bench::show_by_workload(*command);
   command->callback([&program, options] {
     program.action = [&program, options] { return diff_of_workload(*options, program.command_line); };
   });

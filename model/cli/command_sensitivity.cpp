@@ -115,14 +115,14 @@ struct JobSensitivityOptions {
 
 /// The job at one size, the largest, by the algorithm that `workload` takes on the platform as it is.
 SimulatedJob one_size(const Platform& platform, SimulatedJob job, int at_once) {
-  if (const ReadyJob ready = ready_job(platform, job); ready.plan.sizes.size() > 1) {
-    job.workload.sweep.begin = job.workload.sweep.end = ready.plan.sizes.back();
+  if (const ReadyJob ready = ready_job(platform, job); ready.plan.sizes().size() > 1) {
+    job.workload.sweep.begin = job.workload.sweep.end = ready.plan.sizes().back();
   }
   const Timed as_it_is = timed(job, at_once, {});
   const MessageTimes times = times_on(platform, {&as_it_is, 1}, at_once, {}).front();
   if (!times.refused.empty()) throw UnavailableError(times.refused);
   if (times.us.size() > 1) throw UsageError("sensitivity is of one row: --algorithm and --pack name one");
-  if (job.workload.algorithm.empty() && ready_job(platform, job).plan.workload != nullptr) {
+  if (job.workload.algorithm.empty() && ready_job(platform, job).plan.scheduled() != nullptr) {
     job.workload.algorithm = times.algorithms.front();
   }
   return job;
@@ -137,7 +137,7 @@ ExitCode sensitivity_of_workload(JobSensitivityOptions options, const std::strin
   bench::Progress progress("simulations", bench::ProgressView::standard_error(wall_clock));
   const Sensitivity found = sensitivity_of(platform, timed(job, question.at_once, progress.listener()));
   progress.clear();
-  const std::string size = ready.plan.sizes.empty() ? "" : " of " + format_size(ready.plan.sizes.front());
+  const std::string size = ready.plan.sizes().empty() ? "" : " of " + format_size(ready.plan.sizes().front());
   const std::string& algorithm = job.workload.algorithm;
   std::cout << fmt::format("{}{} of {} ranks on {}{}: {:.3f} us, {}\n", ready.plan.name(), size, ready.places.size(),
                            platform.name, algorithm.empty() ? "" : " by " + algorithm, found.time_us, found.path);
@@ -150,7 +150,7 @@ ExitCode sensitivity_of_workload(JobSensitivityOptions options, const std::strin
   json["workload"] = ready.plan.name();
   json["algorithm"] = algorithm;
   json["ranks"] = ready.places.size();
-  if (!ready.plan.sizes.empty()) json["bytes"] = ready.plan.sizes.front().count();
+  if (!ready.plan.sizes().empty()) json["bytes"] = ready.plan.sizes().front().count();
   bench::write_json_file(job.workload.json, json);
   return ExitCode::ok;
 }
@@ -168,6 +168,7 @@ const CLI::App* add_sensitivity_workload_command(CLI::App& parent, Program& prog
   bench::add_examples(
       *command, {"twinlink-sim sensitivity workload all-reduce --platform selene --ranks 16 -b 64M",
                  "twinlink-sim sensitivity workload all-to-all --platform hgx-h100 -b 1M --degrade gpu0-pcie=50%"});
+  bench::show_by_workload(*command);
   command->callback([&program, options, size] {
     bench::SweepOptions& sweep = options->question.job.workload.sweep;
     if (size->count() > 0) sweep.end = sweep.begin;

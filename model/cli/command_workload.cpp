@@ -47,8 +47,9 @@ Cluster cluster_of(const bench::WorkloadPlan& plan, const Platform& platform, co
   const bool spread = options.job.place == "spread";
   Cluster cluster{.jobs = options.jobs, .places = places_of_ranks(platform, spread ? "packed" : options.job.place)};
   const auto there = static_cast<int>(cluster.places.size());
-  cluster.ranks = plan.trace ? plan.trace->ranks() : options.job.ranks;
-  if (plan.trace && options.job.ranks != 0 && options.job.ranks != cluster.ranks) {
+  const workloads::goal::Job* const trace = plan.trace();
+  cluster.ranks = trace != nullptr ? trace->ranks() : options.job.ranks;
+  if (trace != nullptr && options.job.ranks != 0 && options.job.ranks != cluster.ranks) {
     throw UsageError("--ranks " + std::to_string(options.job.ranks) + ": " + plan.name() + " has " +
                      std::to_string(cluster.ranks));
   }
@@ -93,14 +94,14 @@ std::vector<std::string> idle_options(const SimulatedJob& job, int jobs, const b
   if (!job.workload.between_domains.empty() && !any(across)) {
     notes.emplace_back("--between-domains has no effect: all ranks are in one domain");
   }
-  if (job.place == "spread" && !plan.trace && jobs == 1 &&
+  if (job.place == "spread" && plan.trace() == nullptr && jobs == 1 &&
       places == places_of_ranks(platform, "packed", static_cast<int>(places.size()))) {
     notes.emplace_back("--place spread has no effect: packed gives each rank the same place");
   }
   // A trace may have several messages under way, of sizes of its own.
-  if (!job.workload.settings.depth || plan.trace || plan.array) return notes;
+  if (!job.workload.settings.depth || plan.scheduled() == nullptr) return notes;
   const auto idle = [&](const Path& path) {
-    return !idle_pieces(job.workload.settings, {*plan.ways.within, plan.ways.settings_within, plan.sizes, path})
+    return !idle_pieces(job.workload.settings, {*plan.ways.within, plan.ways.settings_within, plan.sizes(), path})
                 .empty();
   };
   const bool for_all = job.workload.between.empty() && job.workload.between_domains.empty();
@@ -201,7 +202,7 @@ ExitCode run(Options options, const Program& program) {
     options.job.workload.settings_between.library = options.job.workload.settings_between_domains.library =
         platform.library;
     bench::WorkloadPlan plan = make_plan(options.job.workload, {});
-    if (plan.array) throw UsageError("--jobs and --background: not of " + plan.array->name);
+    if (plan.array() != nullptr) throw UsageError("--jobs and --background: not of " + plan.name());
     return run_jobs(options, std::move(plan), platform, command_line);
   }
   ReadyJob ready = ready_job(platform, options.job);
@@ -323,6 +324,7 @@ void add_workload_command(Program& program) {
                  "--ranks 64 -b 1M -e 64M",
                  "twinlink-sim workload all-reduce --platform selene -p gpudirect-v2 --between-nodes gpudirect-v3 "
                  "--jobs 2 --ranks 8 --place spread --background all-to-all -b 64M"});
+  bench::show_by_workload(*command);
   command->callback([&program, options] { program.action = [&program, options] { return run(*options, program); }; });
 }
 

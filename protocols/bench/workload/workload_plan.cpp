@@ -35,9 +35,23 @@ std::string WorkloadSeries::protocols() const {
 }
 
 std::string WorkloadPlan::name() const {
-  if (array) return array->name;
-  if (!title.empty()) return title;
-  return trace ? trace->trace().file : std::string(workload->name);
+  if (array() != nullptr) return array()->name;
+  if (trace() != nullptr) return trace()->trace().file;
+  return scheduled()->title.empty() ? std::string(scheduled()->workload->name) : scheduled()->title;
+}
+
+const workloads::goal::Job* WorkloadPlan::trace() const {
+  const auto* const job = std::get_if<RecordedJob>(&work);
+  return job == nullptr ? nullptr : job->get();
+}
+
+const ArrayJob* WorkloadPlan::array() const {
+  const auto* const job = std::get_if<ArrayWork>(&work);
+  return job == nullptr ? nullptr : job->get();
+}
+
+std::span<const Bytes> WorkloadPlan::sizes() const {
+  return scheduled() == nullptr ? std::span<const Bytes>() : scheduled()->sizes;
 }
 
 void WorkloadPlan::require_room(const Rank& rank, Bytes needed, const std::string& what) const {
@@ -56,8 +70,8 @@ WorkloadSeries heading_of(const Rank& rank, const WorkloadPlan& plan) {
                             plan.ways.between_domains == nullptr ? "" : std::string(plan.ways.between_domains->name()),
                         .settings = settings_text(plan.ways.settings_within),
                         .ranks = rank.ranks()};
-  if (plan.graph > 1) {
-    series.settings += fmt::format("{}{} in a graph", series.settings.empty() ? "" : ", ", plan.graph);
+  if (const Scheduled* const work = plan.scheduled(); work != nullptr && work->graph > 1) {
+    series.settings += fmt::format("{}{} in a graph", series.settings.empty() ? "" : ", ", work->graph);
   }
   std::set<int> nodes;
   for (int r = 0; r < rank.ranks(); ++r) {
