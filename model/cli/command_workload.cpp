@@ -69,55 +69,12 @@ Cluster cluster_of(const bench::WorkloadPlan& plan, const Platform& platform, co
   return cluster;
 }
 
-/// What is given and changes nothing of these ranks.
-std::vector<std::string> idle_options(const SimulatedJob& job, int jobs, const bench::WorkloadPlan& plan,
-                                      const Platform& platform, const WithinNode& within_node,
-                                      const std::vector<Place>& places) {
-  std::vector<std::string> notes = idle_within_node(within_node, platform, places);
-  const std::vector<Path> paths = paths_between(platform, places);
-  const auto any = [&](const auto& what) { return std::ranges::any_of(paths, what); };
-  const auto apart = [](const Path& path) { return !path.same_node; };
-  const auto across = [](const Path& path) { return !workloads::in_one_domain(path); };
-  const auto joined = [](const Path& path) { return !path.same_node && workloads::in_one_domain(path); };
-  if (!job.workload.between.empty()) {
-    const workloads::Ways& ways = plan.ways;
-    if (!any([&](const Path& path) { return apart(path) && (ways.between_domains == nullptr || !across(path)); })) {
-      notes.emplace_back("--between-nodes has no effect: there are no such pairs of ranks");
-    } else if (ways.between == ways.within &&
-               bench::settings_text(ways.settings_between) == bench::settings_text(ways.settings_within)) {
-      notes.emplace_back("--between-nodes has no effect: -p names that protocol for all pairs");
-    }
-  }
-  if (!job.workload.between.empty() && plan.ways.between_domains == nullptr && any(joined)) {
-    notes.emplace_back("--between-nodes is for nodes of one NVLink domain too; --between-domains leaves them out");
-  }
-  if (!job.workload.between_domains.empty() && !any(across)) {
-    notes.emplace_back("--between-domains has no effect: all ranks are in one domain");
-  }
-  if (job.place == "spread" && plan.trace() == nullptr && jobs == 1 &&
-      places == places_of_ranks(platform, "packed", static_cast<int>(places.size()))) {
-    notes.emplace_back("--place spread has no effect: packed gives each rank the same place");
-  }
-  // A trace may have several messages under way, of sizes of its own.
-  if (!job.workload.settings.depth || plan.scheduled() == nullptr) return notes;
-  const auto idle = [&](const Path& path) {
-    return !idle_pieces(job.workload.settings, {*plan.ways.within, plan.ways.settings_within, plan.sizes(), path})
-                .empty();
-  };
-  const bool for_all = job.workload.between.empty() && job.workload.between_domains.empty();
-  const auto taken = [&](const Path& path) { return for_all || path.same_node; };
-  if (std::ranges::all_of(paths, [&](const Path& path) { return !taken(path) || idle(path); })) {
-    notes.emplace_back("--depth has no effect: no message is cut, as --chunk does");
-  }
-  return notes;
-}
-
 ExitCode run_jobs(const Options& options, bench::WorkloadPlan plan, const Platform& platform,
                   const std::string& command_line) {
   const Cluster cluster = cluster_of(plan, platform, options);
   require_writable(options.job.workload);
   note_idle_faults(platform, cluster.places);
-  note_all(idle_options(options.job, options.jobs, plan, platform, options.platform.within_node, cluster.places));
+  note_all(idle_job_options(options.job, options.jobs, plan, platform, options.platform.within_node, cluster.places));
   plan.room = room_of(platform, cluster.places);
   const auto show = [&, headed = false](const ClusterPoint& point) mutable {
     if (!std::exchange(headed, true)) print_heading(plan, cluster, std::cout);
@@ -214,7 +171,7 @@ ExitCode run(Options options, const Program& program) {
                            .program = program_name(),
                            .command = command_line,
                            .environment = environment_of(platform, options.platform)};
-  note_all(idle_options(options.job, 1, plan, platform, options.platform.within_node, places));
+  note_all(idle_job_options(options.job, 1, plan, platform, options.platform.within_node, places));
   RoundWatch watch(static_cast<int>(places.size()));
   SimulationOptions simulation = options.job.simulation;
   plan.on_point = bench::live_rows(file, std::cout);
@@ -277,27 +234,46 @@ void add_job_options(CLI::App& command, SimulatedJob& job) {
   command.get_option("--protocol")->default_str("the one that 'explain' chooses, within nodes and between them");
 }
 
-void add_job_question(CLI::App& command, JobQuestion& question) {
-  add_job_options(command, question.job);
-  const bench::OptionGroup group(command, "Output");
-  constexpr int kMostAtOnce = 1024;
-  bench::add_count_option(command, "-j,--jobs", 1, kMostAtOnce, "one for each core", "Simulations at a time",
-                          [&question](int jobs) { question.at_once = jobs; });
-}
-
-Platform prepare(JobQuestion& question) {
-  note_estimates(question.platform);
-  SimulatedJob& job = question.job;
-  choose_sum(job.workload);
-  if (job.workload.protocol.empty()) {
-    const Platform platform = read_platform(question.platform);
-    note_choice(choose_protocols(job.workload, platform, places_of_ranks(platform, job.place, job.ranks)));
+std::vector<std::string> idle_job_options(const SimulatedJob& job, int jobs, const bench::WorkloadPlan& plan,
+                                          const Platform& platform, const WithinNode& within_node,
+                                          const std::vector<Place>& places) {
+  std::vector<std::string> notes = idle_within_node(within_node, platform, places);
+  const std::vector<Path> paths = paths_between(platform, places);
+  const auto any = [&](const auto& what) { return std::ranges::any_of(paths, what); };
+  const auto apart = [](const Path& path) { return !path.same_node; };
+  const auto across = [](const Path& path) { return !workloads::in_one_domain(path); };
+  const auto joined = [](const Path& path) { return !path.same_node && workloads::in_one_domain(path); };
+  if (!job.workload.between.empty()) {
+    const workloads::Ways& ways = plan.ways;
+    if (!any([&](const Path& path) { return apart(path) && (ways.between_domains == nullptr || !across(path)); })) {
+      notes.emplace_back("--between-nodes has no effect: there are no such pairs of ranks");
+    } else if (ways.between == ways.within &&
+               bench::settings_text(ways.settings_between) == bench::settings_text(ways.settings_within)) {
+      notes.emplace_back("--between-nodes has no effect: -p names that protocol for all pairs");
+    }
   }
-  Platform platform = read_platform(question.platform, find_protocol(job.workload.protocol), job.workload.settings);
-  const ReadyJob ready = ready_job(platform, job);
-  note_idle_faults(platform, ready.places);
-  note_all(idle_options(job, 1, ready.plan, platform, question.platform.within_node, ready.places));
-  return platform;
+  if (!job.workload.between.empty() && plan.ways.between_domains == nullptr && any(joined)) {
+    notes.emplace_back("--between-nodes is for nodes of one NVLink domain too; --between-domains leaves them out");
+  }
+  if (!job.workload.between_domains.empty() && !any(across)) {
+    notes.emplace_back("--between-domains has no effect: all ranks are in one domain");
+  }
+  if (job.place == "spread" && plan.trace() == nullptr && jobs == 1 &&
+      places == places_of_ranks(platform, "packed", static_cast<int>(places.size()))) {
+    notes.emplace_back("--place spread has no effect: packed gives each rank the same place");
+  }
+  // A trace may have several messages under way, of sizes of its own.
+  if (!job.workload.settings.depth || plan.scheduled() == nullptr) return notes;
+  const auto idle = [&](const Path& path) {
+    return !idle_pieces(job.workload.settings, {*plan.ways.within, plan.ways.settings_within, plan.sizes(), path})
+                .empty();
+  };
+  const bool for_all = job.workload.between.empty() && job.workload.between_domains.empty();
+  const auto taken = [&](const Path& path) { return for_all || path.same_node; };
+  if (std::ranges::all_of(paths, [&](const Path& path) { return !taken(path) || idle(path); })) {
+    notes.emplace_back("--depth has no effect: no message is cut, as --chunk does");
+  }
+  return notes;
 }
 
 void add_workload_command(Program& program) {
