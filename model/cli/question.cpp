@@ -26,8 +26,7 @@ TimesPlan messages_of(const Question& question, const Platform& platform) {
                  .places = read_pair(question.pair, platform),
                  .sizes = bench::size_sweep(asked.sweep.begin, asked.sweep.end, asked.sweep.factor),
                  .pattern = question.pattern,
-                 .window = bench::window_of(question.pattern, question.window),
-                 .at_once = question.at_once};
+                 .window = bench::window_of(question.pattern, question.window)};
   if (protocol.cuts_messages(plan.settings)) {
     bench::require_few_pieces(plan.sizes.back(), plan.window, plan.settings.chunk_or_whole(), "the chunk");
   }
@@ -103,7 +102,7 @@ AskedJob asked_job(const Question& question, const Platform& platform) {
     const std::string from = to_string(plan.places[0]);
     const std::string to = to_string(plan.places[1]);
     const std::string& protocol = question.job.workload.protocol;
-    Timed how = timed(plan);
+    Timed how = timed(plan, question.at_once);
     return {.name = "A message",
             .where = fmt::format("from {} to {}", from, to),
             .by = protocol,
