@@ -45,40 +45,38 @@ bool by_one_protocol(const workloads::Ways& ways) {
 }
 
 /// Why the algorithm cannot do the plan's work; empty: it can.
-std::string refusal_of(const WorkloadPlan& plan, const Algorithm& algorithm, const Shape& shape) {
-  return plan.scheduled()->training ? refuse_gradients(*plan.scheduled()->training, algorithm, shape)
-                                    : algorithm.refuses(shape);
+std::string refusal_of(const Scheduled& work, const Algorithm& algorithm, const Shape& shape) {
+  return work.training ? refuse_gradients(*work.training, algorithm, shape) : algorithm.refuses(shape);
 }
 
 /// What the plan may run: the one that the user chose, or all that the shape allows. Of a training step that is split
 /// nothing is predicted, and rings are taken where nobody chooses.
 std::vector<const Algorithm*> candidates(const WorkloadPlan& plan, const Shape& shape) {
-  if (plan.scheduled()->algorithms.size() == 1) return plan.scheduled()->algorithms;
-  const bool by_itself = by_one_protocol(plan.ways) &&
-                         std::ranges::any_of(plan.scheduled()->workload->algorithms, [&](const Algorithm& each) {
-                           return each.together && plan.ways.within->does(*each.together, plan.ways.settings_within);
-                         });
+  const Scheduled& work = *plan.scheduled();
+  if (work.algorithms.size() == 1) return work.algorithms;
+  const bool by_itself =
+      by_one_protocol(plan.ways) && std::ranges::any_of(work.workload->algorithms, [&](const Algorithm& each) {
+        return each.together && plan.ways.within->does(*each.together, plan.ways.settings_within);
+      });
   std::vector<const Algorithm*> all;
-  for (const Algorithm& algorithm : plan.scheduled()->workload->algorithms) {
+  for (const Algorithm& algorithm : work.workload->algorithms) {
     // Who asks for all of them gets those of messages, too.
-    const bool wanted = algorithm.together ? by_itself : !by_itself || !plan.scheduled()->algorithms.empty();
-    const bool predictable =
-        !plan.scheduled()->training || !plan.scheduled()->training->split() || !plan.scheduled()->algorithms.empty();
+    const bool wanted = algorithm.together ? by_itself : !by_itself || !work.algorithms.empty();
+    const bool predictable = work.predictable() || !work.algorithms.empty();
     if (!wanted || !(predictable || algorithm.together || algorithm.name == "ring")) continue;
-    if (refusal_of(plan, algorithm, shape).empty()) all.push_back(&algorithm);
+    if (refusal_of(work, algorithm, shape).empty()) all.push_back(&algorithm);
   }
   if (all.empty()) {
-    throw UsageError(fmt::format("{}: {}", plan.scheduled()->workload->name,
-                                 refusal_of(plan, plan.scheduled()->workload->algorithms.front(), shape)));
+    throw UsageError(
+        fmt::format("{}: {}", work.workload->name, refusal_of(work, work.workload->algorithms.front(), shape)));
   }
   return all;
 }
 
-Schedule schedule_of(const WorkloadPlan& plan, const Algorithm& algorithm, const Shape& shape, int rank, Bytes size,
+Schedule schedule_of(const Scheduled& work, const Algorithm& algorithm, const Shape& shape, int rank, Bytes size,
                      const workloads::TrainingParts& parts = {}) {
   const std::uint64_t elements = elements_of(size);
-  if (plan.scheduled()->training)
-    return training_schedule(*plan.scheduled()->training, algorithm, shape, rank, elements, parts);
+  if (work.training) return training_schedule(*work.training, algorithm, shape, rank, elements, parts);
   return algorithm.schedule(shape, rank, elements);
 }
 
@@ -127,20 +125,19 @@ void require_together(const WorkloadPlan& plan, const Algorithm& algorithm) {
   for (const Protocol* protocol : {plan.ways.within, plan.ways.between, plan.ways.between_domains}) {
     if (protocol == nullptr) continue;
     if (protocol == plan.ways.within && protocol->does(*algorithm.together, plan.ways.settings_within)) continue;
-    throw UsageError(fmt::format("{}, {}: {} does not do it by itself{}; this is {}", plan.scheduled()->workload->name,
-                                 algorithm.name, protocol->name(),
-                                 protocol == plan.ways.within ? "" : " together with another protocol",
-                                 algorithm.description));
+    throw UsageError(
+        fmt::format("{}, {}: {} does not do it by itself{}; this is {}", plan.name(), algorithm.name, protocol->name(),
+                    protocol == plan.ways.within ? "" : " together with another protocol", algorithm.description));
   }
 }
 
 /// A graph is of launches, and of one for each run.
-void require_graph(const WorkloadPlan& plan, const Algorithm& algorithm) {
-  if (plan.scheduled()->graph == 1 || (algorithm.together && !plan.scheduled()->training)) return;
+void require_graph(const Scheduled& work, const Algorithm& algorithm) {
+  if (work.graph == 1 || (algorithm.together && !work.training)) return;
   throw UsageError(
       fmt::format("--graph: {} ({}) is no one launch of a kernel; the algorithm 'kernel' is, of protocols "
                   "that have it",
-                  plan.scheduled()->workload->name, algorithm.name));
+                  work.workload->name, algorithm.name));
 }
 
 /// What is added up is on GPUs.
@@ -151,8 +148,8 @@ void require_device(const WorkloadPlan& plan, const Algorithm& algorithm, const 
     adds |= std::ranges::any_of(step.locals, [](const auto& l) { return l.kind == workloads::Local::Kind::add; });
   });
   if (plan.ways.within->message_memory() == Memory::device || !adds) return;
-  throw UsageError(fmt::format("{}: {} adds up on GPUs, and {} has its messages in host memory",
-                               plan.scheduled()->workload->name, algorithm.name, plan.ways.within->name()));
+  throw UsageError(fmt::format("{}: {} adds up on GPUs, and {} has its messages in host memory", plan.name(),
+                               algorithm.name, plan.ways.within->name()));
 }
 
 class WorkloadRun {
@@ -172,7 +169,7 @@ class WorkloadRun {
     const auto all_candidates = candidates(plan_, shape_);
     // Of messages; what a protocol does by itself is not made of them, and nothing is predicted.
     const bool of_messages = std::ranges::any_of(all_candidates, [](const Algorithm* each) { return !each->together; });
-    if (of_messages && predictable() && (!plan_.company.meet || work_.algorithms.size() != 1)) learn_the_costs();
+    if (of_messages && work_.predictable() && (!plan_.company.meet || work_.algorithms.size() != 1)) learn_the_costs();
     std::vector<Candidate> all;
     for (const Bytes size : work_.sizes) add_candidates(all, size);
     open(all);
@@ -212,12 +209,10 @@ class WorkloadRun {
 
   [[nodiscard]] Schedule schedule_of(const Algorithm& algorithm, Bytes size,
                                      const workloads::TrainingParts& parts = {}) const {
-    return bench::schedule_of(plan_, algorithm, shape_, self_, size, parts);
+    return bench::schedule_of(work_, algorithm, shape_, self_, size, parts);
   }
-  /// The times of a training step's dimensions depend on each other.
-  [[nodiscard]] bool predictable() const { return !work_.training || !work_.training->split(); }
   [[nodiscard]] double predicted(const Algorithm& algorithm, Bytes size) const {
-    if (algorithm.together || !predictable()) return 0;
+    if (algorithm.together || !work_.predictable()) return 0;
     const auto time_of = [&](std::uint64_t elements) { return predicted_us(algorithm, shape_, elements, costs_); };
     if (!work_.training) return time_of(elements_of(size));
     return training_time(*work_.training, elements_of(size),
@@ -339,7 +334,7 @@ class WorkloadRun {
     }
     int worth = (1 << of_size.size()) - 1;
     std::string why;
-    if (work_.algorithms.empty() && !of_size.front().algorithm->together && predictable()) {
+    if (work_.algorithms.empty() && !of_size.front().algorithm->together && work_.predictable()) {
       worth = told_by_first(self_ == 0 ? worth_a_try(of_size) : 0);
       std::vector<const Candidate*> sorted;
       for (const Candidate& each : of_size) sorted.push_back(&each);
@@ -523,8 +518,8 @@ class WorkloadRun {
     Communicator& all = connections_->together(together->members);
     const View data = buffers_->view(together->data);
     point.why = all.path_taken(together->what, data);
-    if (!predictable()) point.why = (work_.training->degrees.tensor > 1 ? "tensor: " : "data: ") + point.why;
-    if (!predictable()) return;
+    if (!work_.predictable()) point.why = (work_.training->degrees.tensor > 1 ? "tensor: " : "data: ") + point.why;
+    if (!work_.predictable()) return;
     const auto of = [&](std::uint64_t elements) {
       const View part = buffers_->view({together->data.where, together->data.begin, elements});
       return all.predicted(together->what, part).value_or(Seconds{});
@@ -569,17 +564,17 @@ class WorkloadRun {
 }  // namespace
 
 void require_schedules(const Rank& rank, const WorkloadPlan& plan) {
+  const Scheduled& work = *plan.scheduled();
   if (rank.ranks() < 2) throw UsageError("a workload needs two ranks at least");
   const Shape shape = shape_for(rank, plan);
-  if (plan.scheduled()->training) {
-    const std::string refused = refuse_training(*plan.scheduled()->training, shape);
-    if (!refused.empty()) throw UsageError(fmt::format("{}: {}", plan.scheduled()->workload->name, refused));
+  if (work.training) {
+    const std::string refused = refuse_training(*work.training, shape);
+    if (!refused.empty()) throw UsageError(fmt::format("{}: {}", work.workload->name, refused));
   }
-  if (plan.scheduled()->algorithms.size() == 1) {
-    const Algorithm* const algorithm = plan.scheduled()->algorithms.front();
-    const std::string refused = refusal_of(plan, *algorithm, shape);
-    if (!refused.empty())
-      throw UsageError(fmt::format("{}, {}: {}", plan.scheduled()->workload->name, algorithm->name, refused));
+  if (work.algorithms.size() == 1) {
+    const Algorithm* const algorithm = work.algorithms.front();
+    const std::string refused = refusal_of(work, *algorithm, shape);
+    if (!refused.empty()) throw UsageError(fmt::format("{}, {}: {}", work.workload->name, algorithm->name, refused));
   }
   const int self = rank.id().value;
   // What messages cost is learnt between neighbours.
@@ -588,9 +583,9 @@ void require_schedules(const Rank& rank, const WorkloadPlan& plan) {
   }
   for (const Algorithm* algorithm : candidates(plan, shape)) {
     require_together(plan, *algorithm);
-    require_graph(plan, *algorithm);
+    require_graph(work, *algorithm);
     // Whom a rank has messages with, and whether it adds up, is the same at every size.
-    const Schedule schedule = schedule_of(plan, *algorithm, shape, self, plan.scheduled()->sizes.front());
+    const Schedule schedule = schedule_of(work, *algorithm, shape, self, work.sizes.front());
     require_pairs(rank, plan, schedule);
     require_device(plan, *algorithm, schedule);
   }

@@ -132,6 +132,9 @@ struct Scheduled {
   std::vector<Bytes> sizes{};
   /// So many of a collective that a protocol does by itself follow each other in one graph; the time is that of one.
   int graph = 1;
+
+  /// The times of a training step's dimensions depend on each other.
+  [[nodiscard]] bool predictable() const { return !training || !training->split(); }
 };
 /// It says itself who sends what. Not null.
 using RecordedJob = std::shared_ptr<const workloads::goal::Job>;
