@@ -5,9 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "model/cli/commands.hpp"
+#include "model/cli/question.hpp"
 #include "model/study/advice_report.hpp"
 #include "model/study/idle_options.hpp"
+#include "model/study/jobs/job_advice.hpp"
 #include "model/study/survey.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
@@ -22,16 +23,12 @@ namespace twinlink::model {
 namespace {
 
 struct AdviseOptions {
-  PlatformOptions platform{};
-  PairOptions pair{};
+  Question question{};
   std::vector<std::string> protocols{};  ///< empty: all
-  bench::Pattern pattern = bench::Pattern::pingpong;
-  std::optional<int> window{};
   bench::NamedValues options{};
   bench::SweepOptions sweep{.begin = Bytes{4}, .end = Bytes{64U << 20U}};
   std::vector<std::string> chunks{};  ///< empty: the default search's
   std::vector<int> depths{};          ///< likewise
-  int jobs = cores();
   bench::OutputOptions output{};
 };
 
@@ -157,13 +154,14 @@ void deliver(const AdviceReport& report, const bench::OutputOptions& options,
 }
 
 ExitCode advise(AdviseOptions options, const std::string& command_line) {
-  const Platform platform = read_platform(options.platform);
-  SurveyPlan plan{.places = read_pair(options.pair, platform),
-                  .pattern = options.pattern,
-                  .window = bench::window_of(options.pattern, options.window),
+  const Question& question = options.question;
+  const Platform platform = read_platform(question.platform);
+  SurveyPlan plan{.places = read_pair(question.pair, platform),
+                  .pattern = question.pattern,
+                  .window = bench::window_of(question.pattern, question.window),
                   .sizes = bench::size_sweep(options.sweep.begin, options.sweep.end, options.sweep.factor),
                   .library = platform.library,
-                  .at_once = options.jobs,
+                  .at_once = question.at_once,
                   .all_choices = true,
                   .protocols = options.protocols,
                   .options = options.options};
@@ -172,7 +170,7 @@ ExitCode advise(AdviseOptions options, const std::string& command_line) {
   }
   require_two_devices(plan.places);
   note_idle_faults(platform, plan.places);
-  note_all(idle_within_node(options.platform.within_node, platform, plan.places));
+  note_all(idle_within_node(question.platform.within_node, platform, plan.places));
   require_writable(options.output);
   const Bytes largest = plan.sizes.back();
   const std::vector<Bytes> chunks = read_chunks(options.chunks, largest, plan.window);
@@ -185,7 +183,7 @@ ExitCode advise(AdviseOptions options, const std::string& command_line) {
   progress.clear();
   AdviceReport report = make_report(platform, plan, std::move(survey), Ranks::protocols);
   report.command = command_line;
-  report.environment = environment_of(platform, options.platform);
+  report.environment = environment_of(platform, question.platform);
   report.singles = std::move(singles.ours);
   std::erase_if(report.singles, [&](const SingleTuning& single) {  // other choices are of interest where they win
     const auto is_ranked = [&](const SizeAdvice& at_size) {
@@ -195,6 +193,36 @@ ExitCode advise(AdviseOptions options, const std::string& command_line) {
   });
   report.libraries = std::move(singles.libraries);
   deliver(report, options.output, print_advice);
+  return ExitCode::ok;
+}
+
+ExitCode advise_of_workload(Question question, bool any_place, const std::string& command_line) {
+  const bench::WorkloadOptions& workload = question.job.workload;
+  const bool any_within = workload.protocol.empty();
+  const bool any_between = any_within && workload.between.empty() && workload.between_domains.empty();
+  if (workload.algorithm == "all") throw UsageError("--algorithm all: advise tries all where none is named");
+  const Platform platform = prepare(question);
+  bench::Progress progress("simulations", bench::ProgressView::standard_error(wall_clock));
+  const JobSearch search{.platform = &platform,
+                         .job = question.job,
+                         .any_place = any_place,
+                         .any_within = any_within,
+                         .any_between = any_between,
+                         .any_chunk = !workload.settings.chunk,
+                         .any_depth = !workload.settings.depth,
+                         .at_once = question.at_once,
+                         .on_progress = progress.listener()};
+  const JobAdvice advice = advise_job(search);
+  progress.clear();
+  print_job_advice(advice, search, std::cout);
+  if (!workload.json.empty()) {
+    nlohmann::json json = to_json(advice, search);
+    json["program"] = program_name();
+    json["command"] = command_line;
+    json["environment"] = environment_of(platform, question.platform);
+    bench::write_json_file(workload.json, json);
+  }
+  if (!workload.csv.empty()) bench::write_file(workload.csv, to_csv(advice, search));
   return ExitCode::ok;
 }
 
@@ -225,56 +253,82 @@ ExitCode compare_protocols(const PlatformOptions& from, const PairOptions& pair,
   return ExitCode::ok;
 }
 
-void add_advise_command(Program& program) {
-  auto* command = program.app.add_subcommand(
-      "advise", "Say which protocol is the fastest at which size, where they cross, and with which chunk and depth");
-  const auto options = std::make_shared<AdviseOptions>();
-  add_platform_options(*command, options->platform);
-  add_pair_options(*command, options->pair);
-  const bench::OptionGroup group(*command, "Search");
+namespace {
+
+void add_search_options(CLI::App& command, AdviseOptions& options) {
+  add_platform_options(command, options.question.platform);
+  add_pair_options(command, options.question.pair);
+  const bench::OptionGroup group(command, "Search");
   const std::string protocol_option = "-p,--protocol";
-  const auto take_protocols = [options, protocol_option](const std::vector<std::string>& names) {
+  const auto take_protocols = [&options, protocol_option](const std::vector<std::string>& names) {
     try {
-      options->protocols.clear();
-      for (const std::string& name : names) options->protocols.emplace_back(find_protocol(name).name());
+      options.protocols.clear();
+      for (const std::string& name : names) options.protocols.emplace_back(find_protocol(name).name());
     } catch (const UsageError& error) {
       throw CLI::ValidationError(protocol_option, error.what());
     }
   };
   auto* const protocols =
-      command->add_option_function<std::vector<std::string>>(protocol_option, take_protocols, "Compare only these")
+      command.add_option_function<std::vector<std::string>>(protocol_option, take_protocols, "Compare only these")
           ->delimiter(',')
           ->type_name("NAME,...")
           ->default_str("all");
-  bench::add_pattern_options(*command, options->pattern, options->window);
-  bench::add_size_options(*command, options->sweep);
-  command->add_option("--chunk", options->chunks, "Try these chunks, as 64K,256K; 0 is the whole message")
+  bench::add_pattern_options(command, options.question.pattern, options.question.window);
+  bench::add_size_options(command, options.sweep);
+  command.add_option("--chunk", options.chunks, "Try these chunks, as 64K,256K; 0 is the whole message")
       ->delimiter(',')
       ->type_name("SIZE,...")
       ->default_str("0 and powers of two from 4K");
-  command->add_option("--depth", options->depths, "Try these depths")
+  command.add_option("--depth", options.depths, "Try these depths")
       ->delimiter(',')
       ->check(CLI::Range(1, kMaxDepth))
       ->type_name("N,...")
       ->default_str("1,2,4,8,16");
-  bench::add_named_values(*command, options->options, "Set an option of all protocols that -p names; may be repeated");
-  command->get_option("--option")->needs(protocols);
-  constexpr int kMostJobs = 1024;
-  bench::add_count_option(*command, "-j,--jobs", 1, kMostJobs, "one for each core", "Simulations at a time",
-                          [options](int jobs) { options->jobs = jobs; });
+  bench::add_named_values(command, options.options, "Set an option of all protocols that -p names; may be repeated");
+  command.get_option("--option")->needs(protocols);
+  add_at_once_option(command, options.question.at_once);
   bench::add_output_options(
-      *command, options->output,
+      command, options.output,
       {{"table", bench::Format::table}, {"csv", bench::Format::csv}, {"json", bench::Format::json}},
       "protocol at a size");
-  bench::add_examples(*command, {"twinlink-sim advise --platform keeneland-kids --from 0/0 --to 1/0",
-                                 "twinlink-sim advise --platform h200-nvlink -p gpudirect-v1,staging -b 64K -e 4M",
-                                 "twinlink-sim advise workload all-reduce --platform selene --ranks 16 -b 64M"});
-  command->get_option("--platform")->required(false);
-  const CLI::App* const of_workload = add_advise_workload_command(*command, program);
-  command->callback([&program, options, command, of_workload] {
-    if (asks_of_workload(*command, *of_workload, {"--platform"})) return;
-    program.action = [&program, options] { return advise(*options, program.command_line); };
-  });
+  bench::add_examples(command, {"twinlink-sim advise --platform keeneland-kids --from 0/0 --to 1/0",
+                                "twinlink-sim advise --platform h200-nvlink -p gpudirect-v1,staging -b 64K -e 4M",
+                                "twinlink-sim advise workload all-reduce --platform selene --ranks 16 -b 64M"});
+}
+
+void add_search_of_workload_options(CLI::App& command, Question& question) {
+  add_platform_options(command, question.platform, Naming::by_option);
+  add_job_question(command, question);
+  command.get_option("--place")->default_str("packed and spread are tried");
+  command.get_option("--protocol")->default_str("those that suit all pairs are tried");
+  command.get_option("--chunk")->default_str("whole messages and powers of two from 4K are tried");
+  command.get_option("--depth")->default_str("1,2,4,8,16 are tried");
+  bench::add_examples(command,
+                      {"twinlink-sim advise workload all-reduce --platform selene --ranks 16 -b 64M",
+                       "twinlink-sim advise workload all-to-all --platform hgx-h100 -p gpudirect-v2 -b 1M -e 64M"});
+}
+
+}  // namespace
+
+void add_advise_command(Program& program) {
+  const QuestionText text{
+      .name = "advise",
+      .of_messages =
+          "Say which protocol is the fastest at which size, where they cross, and with which chunk and depth",
+      .of_workload = "Say which algorithm, place, protocols, limits, chunk and depth make a workload fast"};
+  add_question(program, text, {"--platform"},
+               [&program](CLI::App& command, bool of_workload) -> std::function<ExitCode()> {
+                 const auto options = std::make_shared<AdviseOptions>();
+                 if (!of_workload) {
+                   add_search_options(command, *options);
+                   return [&program, options] { return advise(*options, program.command_line); };
+                 }
+                 add_search_of_workload_options(command, options->question);
+                 const CLI::Option* const place = command.get_option("--place");
+                 return [&program, options, place] {
+                   return advise_of_workload(options->question, place->count() == 0, program.command_line);
+                 };
+               });
 }
 
 }  // namespace twinlink::model

@@ -8,10 +8,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "model/cli/commands.hpp"
-#include "model/study/jobs/simulated_job.hpp"
+#include "model/cli/question.hpp"
 #include "model/study/message_times.hpp"
-#include "model/study/survey.hpp"
 #include "platforms/reader/platform_file.hpp"
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/tools/difference.hpp"
@@ -19,21 +17,14 @@
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/json_option.hpp"
 #include "protocols/bench/cli/settings_options.hpp"
-#include "protocols/bench/measure/driver.hpp"
-#include "protocols/bench/results/files.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink::model {
 namespace {
 
 struct DiffOptions {
-  std::filesystem::path a{};
+  Question question{};  ///< of A; messages without a protocol: nothing is run
   PlatformOptions b{};
-  PairOptions pair{};
-  std::string protocol{};  ///< empty: nothing is run
-  bench::SettingsOptions settings{};
-  bench::SweepOptions sweep{.begin = Bytes{4}, .end = Bytes{64U << 20U}, .factor = 4};
-  std::filesystem::path json{};
 };
 
 /// What a difference does to a run.
@@ -42,31 +33,21 @@ struct RunDifference {
   std::vector<Bytes> sizes{};
   MessageTimes a{};
   MessageTimes b{};
-  std::vector<Place> ends{};  ///< of messages
 };
 
-std::vector<MessageTimes> times_of_both(const Platform& a, const Platform& b, const Timed& what) {
-  const std::vector<std::function<Platform()>> platforms{[&] { return a; }, [&] { return b; }};
-  return message_times(platforms, what);
-}
-
-RunDifference run_both(const DiffOptions& options, const Platform& a, const Platform& b) {
-  const Protocol& protocol = find_protocol(options.protocol);
-  // The pair that A takes by itself is asked of B as well.
-  const std::vector<Place> places = read_pair(options.pair, a);
+RunDifference run_both(const Question& question, const AskedJob& asked, const Platform& a, const Platform& b) {
   const Topology topology(b);
-  for (const Place& place : places) topology.require(place);
-  note_idle_faults(b, places);
-  bench::SettingsOptions settings = options.settings;
-  settings.library = a.library;
-  TimesPlan plan{.protocol = &protocol,
-                 .settings = make_settings(protocol, settings),
-                 .places = places,
-                 .sizes = bench::size_sweep(options.sweep.begin, options.sweep.end, options.sweep.factor),
-                 .at_once = cores()};
-  std::vector<MessageTimes> times = times_of_both(a, b, timed(plan));
-  return {fmt::format("{} from {} to {}, one-way", options.protocol, to_string(places[0]), to_string(places[1])),
-          std::move(plan.sizes), std::move(times[0]), std::move(times[1]), places};
+  for (const Place& place : asked.places) {
+    if (!question.of_workload) topology.require(place);
+  }
+  note_idle_faults(b, asked.places);
+  const std::vector<std::function<Platform()>> platforms{[&] { return a; }, [&] { return b; }};
+  std::vector<MessageTimes> times = message_times(platforms, asked.timed);
+  return {.what = question.of_workload ? fmt::format("{} {}", asked.name, asked.where)
+                                       : fmt::format("{} {}, one-way", asked.by, asked.where),
+          .sizes = asked.sizes,
+          .a = std::move(times[0]),
+          .b = std::move(times[1])};
 }
 
 std::string text_of(const std::optional<NumberEntry>& number) { return number ? number->text : "-"; }
@@ -223,93 +204,65 @@ void add_platforms(CLI::App& command, std::filesystem::path& a, PlatformOptions&
   add_change_options(command, b);
 }
 
-ExitCode diff(const DiffOptions& options, const std::string& command_line) {
-  bench::require_json_option(options.json);
-  const Platform a = read_platform(options.a);
-  const Platform b = read_platform(options.b);
+ExitCode diff(DiffOptions options, const std::string& command_line) {
+  Question& question = options.question;
+  const Platform a = prepare(question);
+  const bench::WorkloadOptions& workload = question.job.workload;
+  const bool runs = !workload.protocol.empty();
+  bench::SettingsOptions settings = workload.settings;
+  const Platform b =
+      runs ? read_platform(options.b, find_protocol(workload.protocol), settings) : read_platform(options.b);
   note_estimates(options.b);
-  if (options.protocol.empty() && !(options.pair.from.empty() && options.pair.to.empty())) {
+  if (!runs && !(question.pair.from.empty() && question.pair.to.empty())) {
     throw UsageError("--from and --to are of a run: --protocol says of which");
   }
   nlohmann::json json = compared(a, b, command_line);
-  if (!options.protocol.empty()) {
-    const RunDifference run = run_both(options, a, b);
+  if (runs) {
+    // What A takes by itself is asked of B as well: the pair or the ranks, and above the protocols.
+    const AskedJob asked = asked_job(question, a);
+    const RunDifference run = run_both(question, asked, a, b);
     print_run(run);
     json["run"] = to_json(run);
-    json["run"]["protocol"] = options.protocol;
-    json["run"]["from"] = to_string(run.ends[0]);
-    json["run"]["to"] = to_string(run.ends[1]);
+    if (!question.of_workload) json["run"].update(asked.words);
   }
-  bench::write_json_option(options.json, json);
+  bench::write_json_option(workload.json, json);
   return ExitCode::ok;
-}
-
-struct JobDiffOptions {
-  JobQuestion question{};  ///< of A
-  PlatformOptions b{};
-};
-
-ExitCode diff_of_workload(JobDiffOptions options, const std::string& command_line) {
-  JobQuestion& question = options.question;
-  bench::require_writable(question.job.workload);
-  const Platform a = prepare(question);
-  SimulatedJob& job = question.job;
-  bench::SettingsOptions settings = job.workload.settings;
-  const Platform b = read_platform(options.b, find_protocol(job.workload.protocol), settings);
-  note_estimates(options.b);
-  // What A takes by itself is asked of B as well: the ranks, and above the protocols.
-  ReadyJob ready = ready_job(a, job);
-  job.ranks = static_cast<int>(ready.places.size());
-  note_idle_faults(b, ready.places);
-  nlohmann::json json = compared(a, b, command_line);
-  std::vector<MessageTimes> times = times_of_both(a, b, timed(job, question.at_once, {}));
-  const RunDifference run{.what = fmt::format("{} of {} ranks", ready.plan.name(), job.ranks),
-                          .sizes = std::move(ready.plan.sizes),
-                          .a = std::move(times[0]),
-                          .b = std::move(times[1])};
-  print_run(run);
-  json["run"] = to_json(run);
-  if (!job.workload.json.empty()) bench::write_json_file(job.workload.json, json);
-  return ExitCode::ok;
-}
-
-const CLI::App* add_diff_workload_command(CLI::App& parent, Program& program) {
-  auto* command = parent.add_subcommand(
-      "workload", "Say what differs between two platforms, and what that does to the times of a workload");
-  const auto options = std::make_shared<JobDiffOptions>();
-  add_job_question(*command, options->question);
-  for (const char* option : {"--csv"}) command->remove_option(command->get_option(option));
-  add_platforms(*command, options->question.platform.file, options->b);
-  bench::add_examples(*command, {"twinlink-sim diff workload all-reduce selene mine.yaml --ranks 16 -b 1M",
-                                 "twinlink-sim diff workload all-to-all selene selene --ranks 16 -b 1M --fail hca0"});
-  command->callback([&program, options] {
-    program.action = [&program, options] { return diff_of_workload(*options, program.command_line); };
-  });
-  return command;
 }
 
 }  // namespace
 
 void add_diff_command(Program& program) {
-  auto* command = program.app.add_subcommand(
-      "diff", "Say what differs between two platforms, and what that does to the times of a protocol");
-  const auto options = std::make_shared<DiffOptions>();
-  add_platforms(*command, options->a, options->b);
-  for (const char* name : {"first", "second"}) command->get_option(name)->required(false);
-  const bench::OptionGroup group(*command, "Run");
-  bench::add_protocol_option(*command, options->protocol, "Run this protocol on both")->default_str("none");
-  add_pair_options(*command, options->pair, "Run");
-  bench::add_size_options(*command, options->sweep);
-  bench::add_settings_options(*command, options->settings);
-  bench::add_json_option(*command, options->json);
-  bench::add_examples(*command,
-                      {"twinlink-sim diff keeneland-kids keeneland-kfs",
-                       "twinlink-sim diff keeneland-kids mine.yaml -p gpudirect-v1 --from 0/0 --to 1/0 -b 4K -e 4M",
-                       "twinlink-sim diff workload all-reduce selene mine.yaml --ranks 16 -b 1M"});
-  const CLI::App* const of_workload = add_diff_workload_command(*command, program);
-  command->callback([&program, options, command, of_workload] {
-    if (asks_of_workload(*command, *of_workload, {"first", "second"})) return;
-    program.action = [&program, options] { return diff(*options, program.command_line); };
+  const QuestionText text{
+      .name = "diff",
+      .of_messages = "Say what differs between two platforms, and what that does to the times of a protocol",
+      .of_workload = "Say what differs between two platforms, and what that does to the times of a workload"};
+  add_question(program, text, {"first", "second"}, [&program](CLI::App& command, bool of_workload) {
+    const auto options = std::make_shared<DiffOptions>();
+    Question& question = options->question;
+    bench::WorkloadOptions& job = question.job.workload;
+    if (of_workload) {
+      add_job_question(command, question);
+      command.remove_option(command.get_option("--csv"));
+    }
+    add_platforms(command, question.platform.file, options->b);
+    if (of_workload) {
+      bench::add_examples(command,
+                          {"twinlink-sim diff workload all-reduce selene mine.yaml --ranks 16 -b 1M",
+                           "twinlink-sim diff workload all-to-all selene selene --ranks 16 -b 1M --fail hca0"});
+    } else {
+      job.sweep = {.begin = Bytes{4}, .end = 64_MiB, .factor = 4};
+      const bench::OptionGroup group(command, "Run");
+      bench::add_protocol_option(command, job.protocol, "Run this protocol on both")->default_str("none");
+      add_pair_options(command, question.pair, "Run");
+      bench::add_size_options(command, job.sweep);
+      bench::add_settings_options(command, job.settings);
+      bench::add_json_option(command, job.json);
+      bench::add_examples(command,
+                          {"twinlink-sim diff keeneland-kids keeneland-kfs",
+                           "twinlink-sim diff keeneland-kids mine.yaml -p gpudirect-v1 --from 0/0 --to 1/0 -b 4K -e 4M",
+                           "twinlink-sim diff workload all-reduce selene mine.yaml --ranks 16 -b 1M"});
+    }
+    return [&program, options] { return diff(*options, program.command_line); };
   });
 }
 

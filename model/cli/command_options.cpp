@@ -234,21 +234,6 @@ Seconds wall_clock() {
 
 std::string program_name() { return "twinlink-sim " TWINLINK_VERSION; }
 
-bool asks_of_workload(const CLI::App& command, const CLI::App& workload, std::initializer_list<const char*> needed) {
-  if (!workload.parsed()) {
-    for (const char* name : needed) {
-      if (command.get_option(name)->count() == 0) throw CLI::RequiredError(name);
-    }
-    return false;
-  }
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->count() == 0) continue;
-    throw UsageError(fmt::format("{} {}: options of '{} workload' stand behind it", command.get_name(),
-                                 option->get_name(), command.get_name()));
-  }
-  return true;
-}
-
 void add_page_option(CLI::App& command, std::filesystem::path& file, const std::string& what) {
   command.add_option("--report", file, "Also write one HTML page, which needs no other file and no network: " + what)
       ->type_name("FILE.html")

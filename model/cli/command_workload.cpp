@@ -47,8 +47,9 @@ Cluster cluster_of(const bench::WorkloadPlan& plan, const Platform& platform, co
   const bool spread = options.job.place == "spread";
   Cluster cluster{.jobs = options.jobs, .places = places_of_ranks(platform, spread ? "packed" : options.job.place)};
   const auto there = static_cast<int>(cluster.places.size());
-  cluster.ranks = plan.trace ? plan.trace->ranks() : options.job.ranks;
-  if (plan.trace && options.job.ranks != 0 && options.job.ranks != cluster.ranks) {
+  const workloads::goal::Job* const trace = plan.trace();
+  cluster.ranks = trace != nullptr ? trace->ranks() : options.job.ranks;
+  if (trace != nullptr && options.job.ranks != 0 && options.job.ranks != cluster.ranks) {
     throw UsageError("--ranks " + std::to_string(options.job.ranks) + ": " + plan.name() + " has " +
                      std::to_string(cluster.ranks));
   }
@@ -68,62 +69,12 @@ Cluster cluster_of(const bench::WorkloadPlan& plan, const Platform& platform, co
   return cluster;
 }
 
-/// What is given and changes nothing of these ranks.
-std::vector<std::string> idle_options(const SimulatedJob& job, int jobs, const bench::WorkloadPlan& plan,
-                                      const Platform& platform, const WithinNode& within_node,
-                                      const std::vector<Place>& places) {
-  std::vector<std::string> notes = idle_within_node(within_node, platform, places);
-  const std::vector<Path> paths = paths_between(platform, places);
-  const auto add = [&](const std::vector<std::string>& more) { notes.insert(notes.end(), more.begin(), more.end()); };
-  // Messages have parts of the sizes, and several of them.
-  std::vector<Bytes> any_size;
-  for (Bytes size = workloads::kElement; size <= 1_TiB; size = size * 2) any_size.push_back(size);
-  add(idle_switches(
-      platform, [&](const Platform& on) { return paths_between(on, places); },
-      used_on(paths, plan.ways, job.workload.chosen), any_size));
-  add(idle_beside_others(job.workload, plan, paths));
-  add(idle_shares(job.workload, plan, platform, places));
-  const auto any = [&](const auto& what) { return std::ranges::any_of(paths, what); };
-  const auto apart = [](const Path& path) { return !path.same_node; };
-  const auto across = [](const Path& path) { return !workloads::in_one_domain(path); };
-  const auto joined = [](const Path& path) { return !path.same_node && workloads::in_one_domain(path); };
-  if (!job.workload.between.empty()) {
-    const workloads::Ways& ways = plan.ways;
-    if (!any([&](const Path& path) { return apart(path) && (ways.between_domains == nullptr || !across(path)); })) {
-      notes.emplace_back("--between-nodes has no effect: there are no such pairs of ranks");
-    } else if (ways.between == ways.within && are_alike(*ways.within, ways.settings_between, ways.settings_within)) {
-      notes.emplace_back("--between-nodes has no effect: -p names that protocol for all pairs");
-    }
-  }
-  if (!job.workload.between.empty() && plan.ways.between_domains == nullptr && any(joined)) {
-    notes.emplace_back("--between-nodes is for nodes of one NVLink domain too; --between-domains leaves them out");
-  }
-  if (!job.workload.between_domains.empty() && !any(across)) {
-    notes.emplace_back("--between-domains has no effect: all ranks are in one domain");
-  }
-  if (job.place == "spread" && !plan.trace && jobs == 1 &&
-      places == places_of_ranks(platform, "packed", static_cast<int>(places.size()))) {
-    notes.emplace_back("--place spread has no effect: packed gives each rank the same place");
-  }
-  // A trace may have several messages under way, of sizes of its own.
-  if (plan.trace || plan.array) return notes;
-  const bool for_all = job.workload.between.empty() && job.workload.between_domains.empty();
-  std::vector<std::string> idle;
-  for (const Path& path : paths) {
-    if (!for_all && !path.same_node) continue;
-    idle = idle_pieces(job.workload.settings, {*plan.ways.within, plan.ways.settings_within, plan.sizes, path});
-    if (idle.empty()) return notes;
-  }
-  add(idle);
-  return notes;
-}
-
 ExitCode run_jobs(const Options& options, bench::WorkloadPlan plan, const Platform& platform,
                   const std::string& command_line) {
   const Cluster cluster = cluster_of(plan, platform, options);
   require_writable(options.job.workload);
   note_idle_faults(platform, cluster.places);
-  note_all(idle_options(options.job, options.jobs, plan, platform, options.platform.within_node, cluster.places));
+  note_all(idle_job_options(options.job, options.jobs, plan, platform, options.platform.within_node, cluster.places));
   plan.room = room_of(platform, cluster.places);
   const auto show = [&, headed = false](const ClusterPoint& point) mutable {
     if (!std::exchange(headed, true)) print_heading(plan, cluster, std::cout);
@@ -208,7 +159,7 @@ ExitCode run(Options options, const Program& program) {
     options.job.workload.settings_between.library = options.job.workload.settings_between_domains.library =
         platform.library;
     bench::WorkloadPlan plan = make_plan(options.job.workload, {});
-    if (plan.array) throw UsageError("--jobs and --background: not of " + plan.array->name);
+    if (plan.array() != nullptr) throw UsageError("--jobs and --background: not of " + plan.name());
     return run_jobs(options, std::move(plan), platform, command_line);
   }
   ReadyJob ready = ready_job(platform, options.job);
@@ -220,7 +171,7 @@ ExitCode run(Options options, const Program& program) {
                            .program = program_name(),
                            .command = command_line,
                            .environment = environment_of(platform, options.platform)};
-  note_all(idle_options(options.job, 1, plan, platform, options.platform.within_node, places));
+  note_all(idle_job_options(options.job, 1, plan, platform, options.platform.within_node, places));
   RoundWatch watch(static_cast<int>(places.size()));
   SimulationOptions simulation = options.job.simulation;
   plan.on_point = bench::live_rows(file, std::cout);
@@ -283,27 +234,53 @@ void add_job_options(CLI::App& command, SimulatedJob& job) {
   command.get_option("--protocol")->default_str("the one that 'explain' chooses, within nodes and between them");
 }
 
-void add_job_question(CLI::App& command, JobQuestion& question) {
-  add_job_options(command, question.job);
-  const bench::OptionGroup group(command, "Output");
-  constexpr int kMostAtOnce = 1024;
-  bench::add_count_option(command, "-j,--jobs", 1, kMostAtOnce, "one for each core", "Simulations at a time",
-                          [&question](int jobs) { question.at_once = jobs; });
-}
-
-Platform prepare(JobQuestion& question) {
-  note_estimates(question.platform);
-  SimulatedJob& job = question.job;
-  choose_sum(job.workload);
-  if (job.workload.protocol.empty()) {
-    const Platform platform = read_platform(question.platform);
-    note_choice(choose_protocols(job.workload, platform, places_of_ranks(platform, job.place, job.ranks)));
+std::vector<std::string> idle_job_options(const SimulatedJob& job, int jobs, const bench::WorkloadPlan& plan,
+                                          const Platform& platform, const WithinNode& within_node,
+                                          const std::vector<Place>& places) {
+  std::vector<std::string> notes = idle_within_node(within_node, platform, places);
+  const std::vector<Path> paths = paths_between(platform, places);
+  const auto add = [&](const std::vector<std::string>& more) { notes.insert(notes.end(), more.begin(), more.end()); };
+  // Messages have parts of the sizes, and several of them.
+  std::vector<Bytes> any_size;
+  for (Bytes size = workloads::kElement; size <= 1_TiB; size = size * 2) any_size.push_back(size);
+  add(idle_switches(
+      platform, [&](const Platform& on) { return paths_between(on, places); },
+      used_on(paths, plan.ways, job.workload.chosen), any_size));
+  add(idle_beside_others(job.workload, plan, paths));
+  add(idle_shares(job.workload, plan, platform, places));
+  const auto any = [&](const auto& what) { return std::ranges::any_of(paths, what); };
+  const auto apart = [](const Path& path) { return !path.same_node; };
+  const auto across = [](const Path& path) { return !workloads::in_one_domain(path); };
+  const auto joined = [](const Path& path) { return !path.same_node && workloads::in_one_domain(path); };
+  if (!job.workload.between.empty()) {
+    const workloads::Ways& ways = plan.ways;
+    if (!any([&](const Path& path) { return apart(path) && (ways.between_domains == nullptr || !across(path)); })) {
+      notes.emplace_back("--between-nodes has no effect: there are no such pairs of ranks");
+    } else if (ways.between == ways.within && are_alike(*ways.within, ways.settings_between, ways.settings_within)) {
+      notes.emplace_back("--between-nodes has no effect: -p names that protocol for all pairs");
+    }
   }
-  Platform platform = read_platform(question.platform, find_protocol(job.workload.protocol), job.workload.settings);
-  const ReadyJob ready = ready_job(platform, job);
-  note_idle_faults(platform, ready.places);
-  note_all(idle_options(job, 1, ready.plan, platform, question.platform.within_node, ready.places));
-  return platform;
+  if (!job.workload.between.empty() && plan.ways.between_domains == nullptr && any(joined)) {
+    notes.emplace_back("--between-nodes is for nodes of one NVLink domain too; --between-domains leaves them out");
+  }
+  if (!job.workload.between_domains.empty() && !any(across)) {
+    notes.emplace_back("--between-domains has no effect: all ranks are in one domain");
+  }
+  if (job.place == "spread" && plan.trace() == nullptr && jobs == 1 &&
+      places == places_of_ranks(platform, "packed", static_cast<int>(places.size()))) {
+    notes.emplace_back("--place spread has no effect: packed gives each rank the same place");
+  }
+  // A trace may have several messages under way, of sizes of its own.
+  if (plan.scheduled() == nullptr) return notes;
+  const bool for_all = job.workload.between.empty() && job.workload.between_domains.empty();
+  std::vector<std::string> idle;
+  for (const Path& path : paths) {
+    if (!for_all && !path.same_node) continue;
+    idle = idle_pieces(job.workload.settings, {*plan.ways.within, plan.ways.settings_within, plan.sizes(), path});
+    if (idle.empty()) return notes;
+  }
+  add(idle);
+  return notes;
 }
 
 void add_workload_command(Program& program) {
@@ -330,6 +307,7 @@ void add_workload_command(Program& program) {
                  "--ranks 64 -b 1M -e 64M",
                  "twinlink-sim workload all-reduce --platform selene -p gpudirect-v2 --between-nodes gpudirect-v3 "
                  "--jobs 2 --ranks 8 --place spread --background all-to-all -b 64M"});
+  bench::show_by_workload(*command);
   command->callback([&program, options] { program.action = [&program, options] { return run(*options, program); }; });
 }
 

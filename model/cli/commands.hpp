@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -98,21 +97,10 @@ void add_engine_option(CLI::App& command, SimulationOptions& options);
 /// What `workload` and the questions about one have in common: the workload, where its ranks are, --engine.
 void add_job_options(CLI::App& command, SimulatedJob& job);
 
-/// A question about a workload: what it is asked of, and how many simulations run at a time.
-struct JobQuestion {
-  PlatformOptions platform{};
-  SimulatedJob job{};
-  int at_once = cores();
-};
-/// add_job_options(), -j.
-void add_job_question(CLI::App& command, JobQuestion& question);
-/// The platform, and the protocols where the user names none. Says what is given and changes nothing.
-Platform prepare(JobQuestion& question);
-/// `advise workload`, below `advise`. Where it was chosen, `advise` has nothing to do.
-CLI::App* add_advise_workload_command(CLI::App& parent, Program& program);
-/// For the callback of a command that has `workload` below it: was that chosen? A CLI::RequiredError where not, and
-/// an option of `needed` is missing; a UsageError where it was, and the command itself has got options.
-bool asks_of_workload(const CLI::App& command, const CLI::App& workload, std::initializer_list<const char*> needed);
+/// What is given to a job and changes nothing of ranks at `places`, of one of `jobs` that run at once.
+std::vector<std::string> idle_job_options(const SimulatedJob& job, int jobs, const bench::WorkloadPlan& plan,
+                                          const Platform& platform, const WithinNode& within_node,
+                                          const std::vector<Place>& places);
 
 /// --report: `what` as one HTML page.
 void add_page_option(CLI::App& command, std::filesystem::path& file, const std::string& what);

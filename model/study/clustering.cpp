@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ostream>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -52,10 +53,11 @@ class ClusterRun {
  public:
   ClusterRun(const bench::WorkloadPlan& plan, const Cluster& cluster)
       : plan_(plan), cluster_(cluster), jobs_(static_cast<std::size_t>(cluster.jobs)), groups_(groups_of(cluster)) {
-    const std::size_t sizes = std::max<std::size_t>(plan.sizes.size(), 1);  // a trace has its own
-    for (std::size_t i = 0; i < sizes; ++i) {
+    const std::span<const Bytes> sizes = plan.sizes();
+    const std::size_t rows = std::max<std::size_t>(sizes.size(), 1);  // a trace has its own
+    for (std::size_t i = 0; i < rows; ++i) {
       rounds_.emplace_back(cluster.jobs, cluster.ranks);
-      points_.push_back({.size = plan.sizes.empty() ? Bytes{} : plan.sizes[i], .jobs = std::vector<JobTimes>(jobs_)});
+      points_.push_back({.size = sizes.empty() ? Bytes{} : sizes[i], .jobs = std::vector<JobTimes>(jobs_)});
     }
   }
 
@@ -77,8 +79,8 @@ class ClusterRun {
       }
       bench::meet_all(rank, patience);
       bench::WorkloadPlan plan = plan_of(group, i);
-      if (group < jobs_ && plan.workload != nullptr) {
-        plan.algorithms = {&find_algorithm(*plan.workload, points_[i].jobs[group].algorithm)};
+      if (auto* const work = std::get_if<bench::Scheduled>(&plan.work); group < jobs_ && work != nullptr) {
+        work->algorithms = {&find_algorithm(*work->workload, points_[i].jobs[group].algorithm)};
       }
       plan.company = {.meet = [&] { bench::meet_all(rank, patience); },
                       .goes_on = [&, i, group](std::size_t n) { return rounds_[i].goes_on(group, n); }};
@@ -102,14 +104,15 @@ class ClusterRun {
         return plan_.room(groups_[group].members[static_cast<std::size_t>(member.value)]);
       };
     }
-    plan.sizes = {points_[point].size};
-    if (group < jobs_) return plan;
     constexpr Bytes kBesideTrace = 1_MiB;
-    if (plan_.trace) plan.sizes = {kBesideTrace};
-    plan.workload = cluster_.background;
-    plan.trace = nullptr;
-    plan.training.reset();
-    plan.algorithms = {&cluster_.background->algorithms.front()};
+    const bool is_job = group < jobs_;
+    if (!is_job && plan_.scheduled() == nullptr) plan.work = bench::Scheduled{};
+    auto* const work = std::get_if<bench::Scheduled>(&plan.work);
+    if (work != nullptr) work->sizes = {plan_.scheduled() == nullptr ? kBesideTrace : points_[point].size};
+    if (is_job) return plan;
+    work->workload = cluster_.background;
+    work->training.reset();
+    work->algorithms = {&cluster_.background->algorithms.front()};
     plan.warmup = 0;
     plan.iterations = 1;
     plan.verify = false;
@@ -122,7 +125,7 @@ class ClusterRun {
     JobTimes& times = points_[point].jobs[job];
     times.algorithm = series.points.front().algorithm;
     times.alone_us = series.points.front().time_us.median;
-    if (plan_.trace) points_[point].size = series.points.front().size;
+    if (plan_.trace() != nullptr) points_[point].size = series.points.front().size;
   }
 
   const bench::WorkloadPlan& plan_;
@@ -163,7 +166,8 @@ std::vector<ClusterPoint> measure_cluster(const Platform& platform, const bench:
                                           const Cluster& cluster,
                                           const std::function<void(const ClusterPoint&)>& on_point,
                                           const SimulationOptions& options) {
-  if (plan.algorithms.size() > 1) throw UsageError("--algorithm all: of several jobs each has one algorithm");
+  if (plan.scheduled() != nullptr && plan.scheduled()->algorithms.size() > 1)
+    throw UsageError("--algorithm all: of several jobs each has one algorithm");
   ClusterRun run(plan, cluster);
   simulate(
       platform, cluster.places, [&](MeasuredRank& rank) { run.run(rank, on_point); }, options);

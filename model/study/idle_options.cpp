@@ -220,19 +220,21 @@ std::vector<std::string> idle_beside_others(const bench::WorkloadOptions& asked,
 std::vector<std::string> idle_shares(const bench::WorkloadOptions& asked, const bench::WorkloadPlan& plan,
                                      const Platform& platform, const std::vector<Place>& places) {
   std::vector<std::string> notes;
-  const auto ranks = plan.training ? plan.training->degrees.expert : static_cast<int>(places.size());
-  const auto add = [&](const char* option, bool given, int workloads::Experts::*which) {
-    if (!given) return;
-    workloads::Experts others = plan.experts;
-    others.*which = workloads::Experts{}.*which;
-    if (expert_shares(plan.experts, ranks) != expert_shares(others, ranks)) return;
-    notes.push_back(fmt::format("{} has no effect: the experts of each rank get as many tokens without it", option));
-  };
-  add("--experts", asked.experts.has_value(), &workloads::Experts::count);
-  add("--top", asked.top.has_value(), &workloads::Experts::top);
-  add("--seed", asked.seed.has_value(), &workloads::Experts::seed);
-  if (plan.array && asked.array.shares == "machine") {
-    const std::vector<double> shares = shares_by_machine(platform, places, *plan.array);
+  if (const bench::Scheduled* const work = plan.scheduled()) {
+    const auto ranks = work->training ? work->training->degrees.expert : static_cast<int>(places.size());
+    const auto add = [&](const char* option, int workloads::Experts::*which) {
+      workloads::Experts others = work->experts;
+      others.*which = workloads::Experts{}.*which;
+      if (asked.experts.*which == others.*which) return;
+      if (expert_shares(work->experts, ranks) != expert_shares(others, ranks)) return;
+      notes.push_back(fmt::format("{} has no effect: the experts of each rank get as many tokens without it", option));
+    };
+    add("--experts", &workloads::Experts::count);
+    add("--top", &workloads::Experts::top);
+    add("--seed", &workloads::Experts::seed);
+  }
+  if (plan.array() != nullptr && asked.array.shares == "machine") {
+    const std::vector<double> shares = shares_by_machine(platform, places, *plan.array());
     if (std::ranges::adjacent_find(shares, std::not_equal_to{}) == shares.end()) {
       notes.emplace_back("--shares machine has no effect: all ranks can do as much");
     }

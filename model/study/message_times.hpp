@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "platforms/machine/platform.hpp"
@@ -22,17 +23,19 @@ struct TimesPlan {
   std::vector<Bytes> sizes{};   ///< ascending
   bench::Pattern pattern = bench::Pattern::pingpong;
   int window = 1;
-  int at_once = 1;                  ///< simulations at a time
-  bench::OnProgress on_progress{};  ///< told of simulations
 };
 
 struct MessageTimes {
   std::vector<double> us{};               ///< one-way, by size; empty if it was refused
-  std::string path{};                     ///< the way that the largest message took; of a job its protocols
+  std::vector<std::string> ways{};        ///< that messages took, by size
+  std::string path{};                     ///< the way of the largest; of a job its protocols
   std::string refused{};                  ///< why the platform, the protocol or the way does not allow it
   std::vector<Bytes> sizes{};             ///< of a job: those of the times
   std::vector<std::string> algorithms{};  ///< of a job, by size
 };
+
+/// How `refused` begins where a message was not delivered.
+inline constexpr std::string_view kNotDelivered = "not delivered";
 
 /// What is timed on each platform, in a process of its own. Its UsageError or UnavailableError says what is not
 /// allowed.
@@ -41,7 +44,7 @@ struct Timed {
   int at_once = 1;                  ///< simulations at a time
   bench::OnProgress on_progress{};  ///< told of simulations
 };
-Timed timed(const TimesPlan& plan);
+Timed timed(const TimesPlan& plan, int at_once = 1, bench::OnProgress on_progress = {});
 
 /// Times of each platform that `platforms` give, which are asked for in the process that simulates them. What is not
 /// allowed on one of them is told, and is no error.

@@ -28,11 +28,6 @@ std::vector<MessageTimes> times_with(const Variations& variations, const std::ve
 
 }  // namespace
 
-Sensitivity sensitivity_of(const Platform& platform, const TimesPlan& plan) {
-  assert(plan.sizes.size() == 1);
-  return sensitivity_of(platform, timed(plan));
-}
-
 Sensitivity sensitivity_of(const Platform& platform, const Timed& what) {
   const Variations variations(platform);
   const std::function<Platform()> as_it_is = [&] { return variations.unchanged(); };

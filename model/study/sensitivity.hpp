@@ -1,4 +1,4 @@
-// Which numbers of a platform a message's time depends on, and how much.
+// Which numbers of a platform a time depends on, and how much.
 #pragma once
 
 #include <string>
@@ -24,10 +24,8 @@ struct Sensitivity {
   std::vector<std::string> refused{};   ///< numbers that can be neither larger nor smaller
 };
 
-/// Sensitivity at the one size of `plan`, simulated once for each number. An UnavailableError or UsageError if the
-/// message cannot be sent on the platform as it is.
-Sensitivity sensitivity_of(const Platform& platform, const TimesPlan& plan);
-/// The same of anything that is timed at one size.
+/// Of what is timed at one size, simulated once for each number. An UnavailableError or UsageError if it cannot be done
+/// on the platform as it is.
 Sensitivity sensitivity_of(const Platform& platform, const Timed& what);
 
 }  // namespace twinlink::model

@@ -12,13 +12,10 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "model/study/child_process.hpp"
-#include "model/study/warm_messages.hpp"
+#include "model/study/message_times.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/options.hpp"
-#include "protocols/bench/results/files.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink::model {
@@ -114,62 +111,51 @@ struct Task {
   std::vector<Bytes> sizes{};
 };
 
-bench::Plan plan_of(const Task& task, const SurveyPlan& survey) {
+TimesPlan plan_of(const Task& task, const SurveyPlan& survey) {
   Settings settings = task.candidate.base;
   settings.chunk = task.tuning.chunk == Bytes{} ? task.candidate.whole(survey) : task.tuning.chunk;
   settings.depth = task.tuning.depth;
-  return warm_plan(survey.pattern, task.sizes, survey.window, std::move(settings));
+  return {.protocol = task.candidate.protocol,
+          .settings = std::move(settings),
+          .places = survey.places,
+          .sizes = task.sizes,
+          .pattern = survey.pattern,
+          .window = survey.window};
 }
 
-/// In a child process: the times as JSON, or why there are none.
-std::string simulate_task(const Task& task, const Platform& platform, const SurveyPlan& survey) {
-  return answer_or_refusal([&] {
-    const bench::Series series = warm_series(platform, survey.places, *task.candidate.protocol, plan_of(task, survey));
-    nlohmann::json answer = nlohmann::json::array();
-    for (const bench::Point& point : series.points) {
-      answer.push_back({{"bytes", point.size.count()}, {"time_us", point.time_us.median}, {"path", point.path}});
-    }
-    return bench::to_text(answer);
-  });
+std::vector<MessageTimes> simulate_tasks(const std::vector<Task>& tasks, const Platform& platform,
+                                         const SurveyPlan& plan) {
+  std::vector<Timed> all;
+  for (const Task& task : tasks) all.push_back(timed(plan_of(task, plan)));
+  return times_on(platform, all, plan.at_once, plan.on_progress);
 }
 
-std::vector<std::string> simulate_tasks(const std::vector<Task>& tasks, const Platform& platform,
-                                        const SurveyPlan& plan) {
-  std::vector<std::function<std::string()>> works;
-  for (const Task& task : tasks) works.emplace_back([&] { return simulate_task(task, platform, plan); });
-  return in_child_processes(works, plan.at_once, plan.on_progress);
-}
-
-/// Adds the times that `answer` holds to those of its protocol. Returns why there are none; empty if there are.
-std::string take_answer(Contestant& contestant, const Task& task, const std::string& text) {
-  const nlohmann::json answer = nlohmann::json::parse(text);
-  if (std::string why = why_no_answer(answer); !why.empty()) return why;
-  for (const nlohmann::json& point : answer) {
-    contestant.samples[Bytes{point.at("bytes").get<std::uint64_t>()}].push_back(
-        {task.tuning, to_picoseconds(point.at("time_us").get<double>()), point.at("path").get<std::string>()});
+/// Adds the times to those of the task's protocol. Returns why there are none; empty if there are.
+std::string take_times(Contestant& contestant, const Task& task, const MessageTimes& times) {
+  for (std::size_t i = 0; i < times.us.size(); ++i) {
+    contestant.samples[task.sizes[i]].push_back({task.tuning, times.us[i], times.ways[i]});
   }
-  return {};
+  if (times.refused.empty() || times.refused.starts_with(kNotDelivered)) return times.refused;
+  return "refused: " + times.refused;
 }
 
 /// As simulate_tasks(). Of a task that is not delivered, each size becomes a task of its own: the largest one may take
 /// too long, and the others have their times.
-std::vector<std::string> simulate_apart(std::vector<Task>& tasks, const Platform& platform, const SurveyPlan& plan) {
-  std::vector<std::string> answers = simulate_tasks(tasks, platform, plan);
+std::vector<MessageTimes> simulate_apart(std::vector<Task>& tasks, const Platform& platform, const SurveyPlan& plan) {
+  std::vector<MessageTimes> times = simulate_tasks(tasks, platform, plan);
   std::vector<Task> single;
   for (std::size_t i = tasks.size(); i-- > 0;) {
-    if (tasks[i].sizes.size() < 2 || !why_no_answer(nlohmann::json::parse(answers[i])).starts_with(kNotDelivered)) {
-      continue;
-    }
+    if (tasks[i].sizes.size() < 2 || !times[i].refused.starts_with(kNotDelivered)) continue;
     for (const Bytes size : tasks[i].sizes) {
       single.push_back(tasks[i]);
       single.back().sizes = {size};
     }
     tasks.erase(tasks.begin() + static_cast<std::ptrdiff_t>(i));
-    answers.erase(answers.begin() + static_cast<std::ptrdiff_t>(i));
+    times.erase(times.begin() + static_cast<std::ptrdiff_t>(i));
   }
-  std::ranges::move(simulate_tasks(single, platform, plan), std::back_inserter(answers));
+  std::ranges::move(simulate_tasks(single, platform, plan), std::back_inserter(times));
   std::ranges::move(single, std::back_inserter(tasks));
-  return answers;
+  return times;
 }
 
 /// A candidate with what has been simulated of it, and of how many settings there are no times.
@@ -252,12 +238,12 @@ void add_tasks(std::vector<Task>& tasks, const Trial& trial, const SurveyPlan& p
 
 void simulate_trials(std::vector<Trial>& trials, std::vector<Task> tasks, const Platform& platform,
                      const SurveyPlan& plan) {
-  const std::vector<std::string> answers = simulate_apart(tasks, platform, plan);
+  const std::vector<MessageTimes> times = simulate_apart(tasks, platform, plan);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const Variant& who = tasks[i].candidate.who;
     Trial& trial = *std::ranges::find(trials, who, [](const Trial& each) { return each.candidate.who; });
     ++trial.tried;
-    const std::string reason = take_answer(trial.contestant, tasks[i], answers[i]);
+    const std::string reason = take_times(trial.contestant, tasks[i], times[i]);
     if (!reason.empty() && trial.without++ == 0) trial.first_reason = reason;
   }
 }
@@ -490,9 +476,9 @@ void simulate_missing(std::vector<Contestant>& contestants, const std::vector<Si
     tasks.push_back(
         {.candidate = make_candidate(find_protocol(who.protocol), who, plan), .tuning = tuning, .sizes = missing});
   }
-  const std::vector<std::string> answers = simulate_tasks(tasks, platform, plan);
+  const std::vector<MessageTimes> times = simulate_tasks(tasks, platform, plan);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    take_answer(*std::ranges::find(contestants, tasks[i].candidate.who, &Contestant::who), tasks[i], answers[i]);
+    take_times(*std::ranges::find(contestants, tasks[i].candidate.who, &Contestant::who), tasks[i], times[i]);
   }
 }
 

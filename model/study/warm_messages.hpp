@@ -23,15 +23,6 @@ bench::Plan warm_plan(bench::Pattern pattern, std::vector<Bytes> sizes, int wind
 bench::Series warm_series(const Platform& platform, std::span<const Place> places, const Protocol& protocol,
                           const bench::Plan& plan);
 
-/// The members of a child's answer that tell why there are no times.
-inline constexpr std::string_view kRefused = "refused";
-inline constexpr std::string_view kNotDelivered = "not delivered";
-/// What `answer` gives, or, as JSON, why settings or a way are refused, or a message was not delivered.
-std::string answer_or_refusal(const std::function<std::string()>& answer);
-
-/// Why there are no times: "refused: ..."; empty if there are.
-std::string why_no_answer(const nlohmann::json& answer);
-
 /// To the simulation's own precision, so that equal times are equal.
 double to_picoseconds(double time_us);
 

@@ -101,6 +101,8 @@ struct Experts {
   int top = 8;      ///< so many for a token
   double skew = 0;  ///< exponent of Zipf's law; 0: all are as popular
   int seed = 1;     ///< draws who is popular
+
+  friend bool operator==(const Experts&, const Experts&) = default;
 };
 
 /// Keys and values of a prompt, and who has read it.

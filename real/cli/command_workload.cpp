@@ -45,7 +45,7 @@ ExitCode measure_workload(const JobOptions& job_options, WorkloadOptions options
       options.workload.stand_in = library.get();
     }
     plan = make_plan(options.workload, kDefaults);
-    if (plan.array) plan.array = share_out(*plan.array, job.rank().ranks(), {});
+    if (const bench::ArrayJob* const array = plan.array()) plan.work = share_out(*array, job.rank().ranks(), {});
     plan.room = [&job](RankId) { return job.device_memory(); };
     require_possible(job.rank(), plan);
     if (job.rank().id() != RankId{0}) return;
@@ -85,6 +85,7 @@ void add_workload_command(Program& program) {
   bench::add_examples(*command,
                       {"mpirun -n 4 twinlink-real workload all-reduce -p gpudirect-v2",
                        "mpirun -n 8 twinlink-real workload all-to-all --device cuda -p gpudirect-v2 --json a2a.json"});
+  bench::show_by_workload(*command);
   command->callback([&program, command, options] {
     program.job.timeout = options->workload.timeout.value_or(bench::kMeasuredTimeout);
     program.begin(*command, [&job = program.job, options] { return measure_workload(job, *options); });

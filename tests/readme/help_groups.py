@@ -4,7 +4,8 @@
 Usage: help_groups.py BIN_DIR
 
 The table says where an option stands in all commands of the programs in BIN_DIR; those of one command that has a heading
-of its own are in a second table. An option that is in neither has not been thought of.
+of its own are in a second table. An option that is in neither has not been thought of. A workload has a --help of its
+own, as a command has.
 """
 import pathlib
 import re
@@ -37,7 +38,7 @@ OF_COMMAND = {
     "sim explain": {"Message": "protocol size preset chunk depth option layout pack compare"},
     "sim workload": {"Arrays": "from to pack"},
     "real workload": {"Arrays": "from to pack"},
-    "sim advise": {"Search": "protocol chunk depth option jobs"},
+    "sim advise": {"Search": "protocol chunk depth option", "Output": "jobs"},
     "sim advise workload": {"Arrays": "from to pack", "Output": "jobs"},
     "sim sensitivity workload": {"Arrays": "from to pack", "Output": "jobs"},
     "sim diff workload": {"Arrays": "from to pack", "Output": "jobs"},
@@ -69,8 +70,15 @@ def help_of(program, command):
 
 
 def commands_of(text):
-    block = re.search(r"^Commands.*?:\n(.*?)\n\n", text, re.M | re.S)
-    return re.findall(r"^  (\w[\w-]*) ", block.group(1), re.M) if block else []
+    blocks = re.findall(r"^(?:Commands|Workloads) \(.*?:\n(.*?)\n\n", text, re.M | re.S)
+    return [name for block in blocks for name in re.findall(r"^  (\w[\w.-]*) ", block, re.M)]
+
+
+def own_headings(where):
+    """Those of the command, or of the one that it is below."""
+    while where and where not in OF_COMMAND:
+        where = where.rpartition(" ")[0]
+    return OF_COMMAND.get(where, {})
 
 
 def options_of(text):
@@ -87,8 +95,7 @@ def options_of(text):
 def check(program, name, command, faults):
     text = help_of(program, command)
     where = " ".join([name, *command])
-    of_command = OF_COMMAND.get(where, OF_COMMAND.get(" ".join([name, *command[:1]]), {}))
-    expected = listed(HEADINGS) | listed(of_command)
+    expected = listed(HEADINGS) | listed(own_headings(where))
     count = 0
     for heading, option in options_of(text):
         count += 1

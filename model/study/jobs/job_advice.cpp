@@ -81,8 +81,8 @@ class Search {
     advice_.workload = ready.plan.name();
     advice_.ranks = static_cast<int>(ready.places.size());
     places_ = ready.places;
-    of_sizes_ = !ready.plan.trace && !ready.plan.array;
-    for (const Bytes size : ready.plan.sizes) advice_.sizes.push_back({.size = size});
+    of_sizes_ = ready.plan.scheduled() != nullptr;
+    for (const Bytes size : ready.plan.sizes()) advice_.sizes.push_back({.size = size});
     if (!of_sizes_) advice_.sizes.push_back({});
     advice_.predicted = of_sizes_ && search.job.workload.algorithm.empty() && advice_.ranks > kMostRanksOfAll;
     if (of_sizes_ && search.job.workload.algorithm.empty() && !advice_.predicted) all_ = "all";

@@ -40,10 +40,11 @@ std::optional<Demand> demand_of_messages(const Algorithm& algorithm, const workl
 }
 
 std::optional<Demand> demand_of(const bench::WorkloadPlan& plan, const bench::WorkloadPoint& point, int ranks) {
-  if (plan.workload == nullptr || plan.training || plan.array || plan.trace) return std::nullopt;
-  if (auto demand = Demand::of_collective(plan.workload->name, ranks, point.size)) return demand;
-  const auto named = std::ranges::find(plan.workload->algorithms, point.algorithm, &Algorithm::name);
-  if (named == plan.workload->algorithms.end() || !plan.shape) return std::nullopt;
+  const bench::Scheduled* const work = plan.scheduled();
+  if (work == nullptr || work->training) return std::nullopt;
+  if (auto demand = Demand::of_collective(work->workload->name, ranks, point.size)) return demand;
+  const auto named = std::ranges::find(work->workload->algorithms, point.algorithm, &Algorithm::name);
+  if (named == work->workload->algorithms.end() || !plan.shape) return std::nullopt;
   return demand_of_messages(*named, *plan.shape, point.size);
 }
 

@@ -19,8 +19,8 @@ namespace {
 
 /// A trace has a number of ranks of its own.
 std::vector<Place> places_for(const bench::WorkloadPlan& plan, const Platform& platform, const SimulatedJob& of) {
-  if (!plan.trace) return places_of_ranks(platform, of.place, of.ranks);
-  const workloads::goal::Job& job = *plan.trace;
+  if (plan.trace() == nullptr) return places_of_ranks(platform, of.place, of.ranks);
+  const workloads::goal::Job& job = *plan.trace();
   std::vector<Place> places = places_of_ranks(platform, of.place);
   const auto ranks = static_cast<std::size_t>(job.ranks());
   const std::string where = job.trace().file + ":" + std::to_string(job.trace().line) + ": error: ";
@@ -77,9 +77,9 @@ ReadyJob ready_job(const Platform& platform, SimulatedJob job) {
   }
   ReadyJob ready{.plan = bench::make_plan(job.workload, {})};
   ready.places = places_for(ready.plan, platform, job);
-  if (ready.plan.array) {
-    ready.plan.array = share_out(*ready.plan.array, static_cast<int>(ready.places.size()),
-                                 [&] { return shares_by_machine(platform, ready.places, *ready.plan.array); });
+  if (const bench::ArrayJob* const array = ready.plan.array()) {
+    ready.plan.work = share_out(*array, static_cast<int>(ready.places.size()),
+                                [&] { return shares_by_machine(platform, ready.places, *array); });
   }
   ready.plan.shape = shape_of(ready.plan, platform, ready.places);
   ready.plan.room = room_of(platform, ready.places);

@@ -139,7 +139,7 @@ class HelpForm final : public CLI::FormatterBase {
     // What has no group of its own comes last, for --help is among it.
     const std::string& rest = app->get_help_ptr()->get_group();
     for (const std::string& each : app->get_groups()) {
-      if (each != rest) text += group(*app, each, each);
+      if (each != rest && each != kHidden) text += group(*app, each, each);
     }
     text += group(*app, rest, "Options");
     if (!app->get_footer().empty()) text += '\n' + wrap(app->get_footer(), 0) + '\n';

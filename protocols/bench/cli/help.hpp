@@ -15,6 +15,9 @@ namespace twinlink::bench {
 /// No line of a help text is longer, unless it is a word or an example.
 inline constexpr std::size_t kHelpWidth = 100;
 
+/// What stands under this heading is not shown. CLI11 hides what has none, and forgets its name in errors.
+inline constexpr const char* kHidden = "hidden";
+
 /// While it lives, options that are added to `command` stand under that heading of --help.
 class OptionGroup {
  public:

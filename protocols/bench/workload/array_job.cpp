@@ -77,28 +77,21 @@ std::shared_ptr<const ArrayJob> make_array_job(const std::string& workload, cons
   job.in_place = options.in_place;
   job.shares = options.shares;
   if (reshapes) {
-    if (!options.kind.empty() || !options.decomposition.empty() || options.parts) {
-      throw UsageError("--kind, --decomposition, --parts: only of fft");
-    }
     if (options.from.empty() || options.to.empty()) {
       throw UsageError("reshape needs --from and --to: slab-x, pencil-z, or a file with a box for each rank");
     }
     job.from = options.from;
     job.to = options.to;
-    job.element = options.element.value_or(workloads::kElement * 2);
+    job.element = options.element;
     constexpr std::array<std::uint64_t, 3> kElements{4, 8, 16};
     if (std::ranges::find(kElements, job.element.count()) == kElements.end()) {
       throw UsageError(fmt::format("--element {}: elements have 4, 8 or 16 B", job.element.count()));
     }
   } else {
-    if (!options.from.empty() || !options.to.empty() || options.element) {
-      throw UsageError("--from, --to, --element: only of reshape");
-    }
-    if (options.in_place) throw UsageError("--in-place: only of reshape; transforms are always in place");
     job.element = kComplex;
-    job.kind = workloads::find_fft_kind(options.kind.empty() ? "c2c" : options.kind);
-    job.decomposition = workloads::find_decomposition(options.decomposition.empty() ? "slab" : options.decomposition);
-    job.parts = static_cast<std::uint64_t>(options.parts.value_or(1));
+    job.kind = workloads::find_fft_kind(options.kind);
+    job.decomposition = workloads::find_decomposition(options.decomposition);
+    job.parts = static_cast<std::uint64_t>(options.parts);
   }
   choose_packings(job, options.pack);
   return std::make_shared<const ArrayJob>(std::move(job));

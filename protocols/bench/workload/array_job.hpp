@@ -15,23 +15,18 @@
 
 namespace twinlink::bench {
 
-/// As the command line has it; empty: not said.
+/// As the command line has it.
 struct ArrayOptions {
   std::string global{};
   std::string from{};
   std::string to{};
-  std::optional<Bytes> element{};
+  Bytes element{16};
   bool in_place = false;
-  std::string pack{};
-  std::string kind{};
-  std::string decomposition{};
-  std::optional<int> parts{};
-  std::string shares{};
-
-  [[nodiscard]] bool any() const {
-    return !global.empty() || !from.empty() || !to.empty() || element || in_place || !pack.empty() || !kind.empty() ||
-           !decomposition.empty() || parts || !shares.empty();
-  }
+  std::string pack{};  ///< empty: the fastest
+  std::string kind = "c2c";
+  std::string decomposition = "slab";
+  int parts = 1;
+  std::string shares{};  ///< empty: equal
 };
 
 /// The name of a workload on an array.

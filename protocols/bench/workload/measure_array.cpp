@@ -66,7 +66,7 @@ class ArrayRunner {
       : ready_(rank),
         rank_(ready_),
         plan_(plan),
-        job_(*plan.array),
+        job_(*plan.array()),
         self_(rank.id().value),
         patience_(Patience::of_turn(plan.timeout)) {
     const workloads::ReshapeWish wish{.element = job_.element,
@@ -360,7 +360,7 @@ class ArrayRunner {
 }  // namespace
 
 void require_array(const Rank& rank, const WorkloadPlan& plan) {
-  const ArrayJob& job = *plan.array;
+  const ArrayJob& job = *plan.array();
   if (rank.ranks() < 2) throw UsageError("a workload needs two ranks at least");
   for (const Protocol* protocol : {plan.ways.within, plan.ways.between, plan.ways.between_domains}) {
     if (protocol == nullptr || protocol->message_memory() == Memory::device) continue;

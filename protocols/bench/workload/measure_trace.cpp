@@ -28,7 +28,7 @@ class TraceRun {
         plan_(plan),
         self_(rank.id().value),
         patience_(Patience::of_turn(plan.timeout)),
-        player_(rank_, plan.ways, *plan.trace) {}
+        player_(rank_, plan.ways, *plan.trace()) {}
 
   WorkloadSeries run() {
     WorkloadSeries series;
@@ -63,7 +63,7 @@ class TraceRun {
  private:
   std::vector<std::string> remarks() {
     std::vector<std::string> all;
-    const Job& job = *plan_.trace;
+    const Job& job = *plan_.trace();
     if (job.planned() > 0) {
       all.push_back(
           fmt::format("{} receives take any message: each takes the one that would come first if messages "
@@ -95,7 +95,7 @@ class TraceRun {
     const std::string mine = to_text(nlohmann::json{{"ended", ended}, {"waited", waited}});
     Times times;
     WorkloadPoint point{.algorithm = "trace", .verified = plan_.verify};
-    const Job& job = *plan_.trace;
+    const Job& job = *plan_.trace();
     for (const std::string& text : gather(rank_, mine, patience_)) {
       const nlohmann::json of_rank = nlohmann::json::parse(text);
       times.by_rank.push_back(of_rank.at("ended").get<std::vector<double>>());
@@ -143,7 +143,7 @@ std::shared_ptr<const Job> read_job(const std::filesystem::path& file) {
 }
 
 void require_playable(const Rank& rank, const WorkloadPlan& plan) {
-  const Job& job = *plan.trace;
+  const Job& job = *plan.trace();
   if (job.ranks() != rank.ranks()) {
     throw InputError(fmt::format("{}:{}: error: there are {} ranks, and in this job {}", job.trace().file,
                                  job.trace().line, job.ranks(), rank.ranks()));

@@ -37,15 +37,15 @@ std::uint64_t elements_of(Bytes size) { return std::max<std::uint64_t>(1, size.c
 
 Shape shape_for(const Rank& rank, const WorkloadPlan& plan) {
   Shape shape = plan.shape ? *plan.shape : shape_of(rank.position().places);
-  shape.experts = plan.experts;
-  shape.kv = plan.kv;
+  shape.experts = plan.scheduled()->experts;
+  shape.kv = plan.scheduled()->kv;
   return shape;
 }
 
-Schedule schedule_of(const WorkloadPlan& plan, const Algorithm& algorithm, const Shape& shape, int rank, Bytes size,
+Schedule schedule_of(const Scheduled& work, const Algorithm& algorithm, const Shape& shape, int rank, Bytes size,
                      const workloads::TrainingParts& parts = {}) {
   const std::uint64_t elements = elements_of(size);
-  if (plan.training) return training_schedule(*plan.training, algorithm, shape, rank, elements, parts);
+  if (work.training) return training_schedule(*work.training, algorithm, shape, rank, elements, parts);
   return algorithm.schedule(shape, rank, elements);
 }
 
@@ -94,30 +94,30 @@ void require_together(const WorkloadPlan& plan, const Algorithm& algorithm) {
   for (const Protocol* protocol : {plan.ways.within, plan.ways.between, plan.ways.between_domains}) {
     if (protocol == nullptr) continue;
     if (protocol == plan.ways.within && protocol->does(*algorithm.together, plan.ways.settings_within)) continue;
-    throw UsageError(fmt::format(
-        "{}, {}: {} does not do it by itself{}; this is {}", plan.workload->name, algorithm.name, protocol->name(),
-        protocol == plan.ways.within ? "" : " together with another protocol", algorithm.description));
+    throw UsageError(
+        fmt::format("{}, {}: {} does not do it by itself{}; this is {}", plan.name(), algorithm.name, protocol->name(),
+                    protocol == plan.ways.within ? "" : " together with another protocol", algorithm.description));
   }
 }
 
 /// A graph is of launches, and of one for each run.
-void require_graph(const WorkloadPlan& plan, const Algorithm& algorithm) {
-  if (plan.graph == 1 || (algorithm.together && !plan.training)) return;
+void require_graph(const Scheduled& work, const Algorithm& algorithm) {
+  if (work.graph == 1 || (algorithm.together && !work.training)) return;
   throw UsageError(
       fmt::format("--graph: {} ({}) is no one launch of a kernel; the algorithm 'kernel' is, of protocols "
                   "that have it",
-                  plan.workload->name, algorithm.name));
+                  work.workload->name, algorithm.name));
 }
 
 /// What is added up is on GPUs.
 void require_device(const WorkloadPlan& plan, const Algorithm& algorithm, const Schedule& schedule) {
-  if (plan.sums_on_host) return;
+  if (plan.scheduled()->sums_on_host) return;
   bool adds = false;
   for_each_step(schedule, [&](const workloads::Step& step) {
     adds |= std::ranges::any_of(step.locals, [](const auto& l) { return l.kind == workloads::Local::Kind::add; });
   });
   if (plan.ways.within->message_memory() == Memory::device || !adds) return;
-  throw UsageError(fmt::format("{}: {} adds up on GPUs, and {} has its messages in host memory", plan.workload->name,
+  throw UsageError(fmt::format("{}: {} adds up on GPUs, and {} has its messages in host memory", plan.name(),
                                algorithm.name, plan.ways.within->name()));
 }
 
@@ -127,6 +127,7 @@ class WorkloadRun {
       : ready_(rank),
         rank_(ready_),
         plan_(plan),
+        work_(*plan.scheduled()),
         shape_(shape_for(rank, plan)),
         self_(rank.id().value),
         patience_(Patience::of_turn(plan.timeout)) {}
@@ -137,13 +138,13 @@ class WorkloadRun {
     const auto all_candidates = candidates(plan_, shape_);
     // Of messages; what a protocol does by itself is not made of them, and nothing is predicted.
     const bool of_messages = std::ranges::any_of(all_candidates, [](const Algorithm* each) { return !each->together; });
-    if (of_messages && predictable() && (!plan_.company.meet || plan_.algorithms.size() != 1)) learn_the_costs();
+    if (of_messages && work_.predictable() && (!plan_.company.meet || work_.algorithms.size() != 1)) learn_the_costs();
     std::vector<Candidate> all;
-    for (const Bytes size : plan_.sizes) add_candidates(all, size);
+    for (const Bytes size : work_.sizes) add_candidates(all, size);
     open(all);
     for (auto next = all.begin(); next != all.end();) {
       const auto last =
-          plan_.algorithms.empty()
+          work_.algorithms.empty()
               ? std::find_if(next, all.end(), [&](const Candidate& other) { return other.size != next->size; })
               : next + 1;
       Candidate& candidate = fastest_of({next, last}, all);
@@ -180,15 +181,13 @@ class WorkloadRun {
 
   [[nodiscard]] Schedule schedule_of(const Algorithm& algorithm, Bytes size,
                                      const workloads::TrainingParts& parts = {}) const {
-    return bench::schedule_of(plan_, algorithm, shape_, self_, size, parts);
+    return bench::schedule_of(work_, algorithm, shape_, self_, size, parts);
   }
-  /// The times of a training step's dimensions depend on each other.
-  [[nodiscard]] bool predictable() const { return !plan_.training || !plan_.training->split(); }
   [[nodiscard]] double predicted(const Algorithm& algorithm, Bytes size) const {
-    if (algorithm.together || !predictable()) return 0;
+    if (algorithm.together || !work_.predictable()) return 0;
     const auto time_of = [&](std::uint64_t elements) { return predicted_us(algorithm, shape_, elements, costs_); };
-    if (!plan_.training) return time_of(elements_of(size));
-    return training_time(*plan_.training, elements_of(size),
+    if (!work_.training) return time_of(elements_of(size));
+    return training_time(*work_.training, elements_of(size),
                          [&](std::uint64_t elements) { return Seconds{time_of(elements) * 1e-6}; })
         .microseconds();
   }
@@ -235,7 +234,7 @@ class WorkloadRun {
       plan_.require_room(rank_, bytes_of(data + scratch), plan_.name());
       buffers_.emplace(rank_, plan_.ways.within->message_memory(), data, scratch);
     }
-    if (plan_.sums_on_host)
+    if (work_.sums_on_host)
       on_gpu_ = rank_.allocate(Memory::device, bytes_of(std::max<std::uint64_t>(data, 1)), Locality::near);
     connections_.emplace(rank_, plan_.ways, heap_ ? &*heap_ : nullptr);
     warm_up_.emplace(
@@ -247,7 +246,7 @@ class WorkloadRun {
     connections_.reset();
     meet_all(rank_, patience_);
     buffers_.reset();
-    if (plan_.sums_on_host) rank_.release(on_gpu_);
+    if (work_.sums_on_host) rank_.release(on_gpu_);
     if (heap_) heap_->close();
     heap_.reset();
   }
@@ -261,7 +260,7 @@ class WorkloadRun {
   [[nodiscard]] Extent extent() const {
     Extent extent;
     for (const Algorithm* algorithm : candidates(plan_, shape_)) {
-      for (const Bytes size : plan_.sizes) {
+      for (const Bytes size : work_.sizes) {
         for (const std::uint64_t elements : elements_at_once(size)) {
           for (const int rank : {0, 1, shape_.ranks / 2, shape_.ranks - 1}) {
             extent.add(algorithm->schedule(shape_, rank, elements));
@@ -274,8 +273,8 @@ class WorkloadRun {
   /// A training step has those of its buckets.
   [[nodiscard]] std::vector<std::uint64_t> elements_at_once(Bytes size) const {
     const std::uint64_t elements = elements_of(size);
-    if (!plan_.training) return {elements};
-    const std::uint64_t bucket = elements_of(plan_.training->bucket);
+    if (!work_.training) return {elements};
+    const std::uint64_t bucket = elements_of(work_.training->bucket);
     return {std::min(bucket, elements), elements % bucket == 0 ? std::min(bucket, elements) : elements % bucket};
   }
 
@@ -317,7 +316,7 @@ class WorkloadRun {
     }
     int worth = (1 << of_size.size()) - 1;
     std::string why;
-    if (plan_.algorithms.empty() && !of_size.front().algorithm->together && predictable()) {
+    if (work_.algorithms.empty() && !of_size.front().algorithm->together && work_.predictable()) {
       worth = told_by_first(self_ == 0 ? worth_a_try(of_size) : 0);
       std::vector<const Candidate*> sorted;
       for (const Candidate& each : of_size) sorted.push_back(&each);
@@ -371,7 +370,7 @@ class WorkloadRun {
 
   /// Results of GPUs that are summed on the host come there first.
   Outcome copy_to_host(const Schedule& schedule) {
-    if (!plan_.sums_on_host || learning_) return {};
+    if (!work_.sums_on_host || learning_) return {};
     const View to = buffers_->data(schedule.data);
     rank_.step("copy to the host");
     const Op copy = rank_.copy(to, {on_gpu_, Bytes{}, to.length}, Stream{0}, Engine::dma);
@@ -385,7 +384,7 @@ class WorkloadRun {
       outcome = workloads::run_once(rank_, schedule, *connections_, *buffers_, plan_.timeout,
                                     {.fault = fault, .on_sent = row_ ? on_sent_ : std::function<void(std::size_t)>()});
     if (outcome.ok()) return;
-    throw CheckError(fmt::format("rank {}: {} ({}) of {}: {}: {}", self_, plan_.workload->name, name, format_size(size),
+    throw CheckError(fmt::format("rank {}: {} ({}) of {}: {}: {}", self_, work_.workload->name, name, format_size(size),
                                  to_string(outcome.status), outcome.reason));
   }
 
@@ -401,7 +400,7 @@ class WorkloadRun {
 
   void verify(const Schedule& schedule, std::string_view name, Bytes size) {
     prepare(rank_, schedule, *buffers_);
-    if (plan_.sums_on_host) {
+    if (work_.sums_on_host) {
       for (const workloads::Mark& mark : schedule.before) {
         rank_.fill({on_gpu_, bytes_of(mark.slice.begin), bytes_of(mark.slice.length)}, summable(mark.value));
       }
@@ -413,15 +412,15 @@ class WorkloadRun {
     if (!fault) fault = fault_in(rank_, schedule, *buffers_);
     if (!fault) return;
     throw CheckError(
-        fmt::format("rank {}: {} ({}) of {}: {}", self_, plan_.workload->name, name, format_size(size), *fault));
+        fmt::format("rank {}: {} ({}) of {}: {}", self_, work_.workload->name, name, format_size(size), *fault));
   }
 
   WorkloadPoint measure_point(const Algorithm& algorithm, const Schedule& schedule, Bytes size) {
     std::vector<double> mine;
     Schedule several = schedule;
-    if (plan_.graph > 1) {
+    if (work_.graph > 1) {
       for (workloads::Step& step : several.steps) {
-        if (step.together) step.together->times = plan_.graph;
+        if (step.together) step.together->times = work_.graph;
       }
     }
     row_ = static_cast<bool>(plan_.on_messages);
@@ -430,28 +429,28 @@ class WorkloadRun {
     run_rounds(
         plan_, *warm_up_, [&] { verify(schedule, algorithm.name, size); },
         [&](bool counts) {
-          const double us = timed(several, algorithm.name, size, counts) / plan_.graph;
+          const double us = timed(several, algorithm.name, size, counts) / work_.graph;
           if (counts) mine.push_back(us);
         });
     row_ = false;
     const Times times = gather_times(mine, steps_of(schedule));
     WorkloadPoint point{
         .size = size, .algorithm = std::string(algorithm.name), .steps = most_steps_, .verified = plan_.verify};
-    if (plan_.training && !plan_.company.meet) point.training = take_apart(algorithm, size, times);
+    if (work_.training && !plan_.company.meet) point.training = take_apart(algorithm, size, times);
     if (self_ != 0) return {};
     take_times(point, times);
     // A job without a message takes no time, and has no rate.
     const double us = point.time_us.median;
     point.algorithm_MBps = us > 0 ? static_cast<double>(size.count()) / us : 0;
-    const int ranks = plan_.training ? data_shape(*plan_.training, shape_).ranks : shape_.ranks;
-    point.bus_MBps = point.algorithm_MBps * plan_.workload->bus_factor(ranks);
+    const int ranks = work_.training ? data_shape(*work_.training, shape_).ranks : shape_.ranks;
+    point.bus_MBps = point.algorithm_MBps * work_.workload->bus_factor(ranks);
     return point;
   }
 
   /// What parts of a step take, each alone, and what it takes without them. On rank 0.
   TrainingPart take_apart(const Algorithm& algorithm, Bytes size, const Times& whole) {
     using workloads::TrainingParts;
-    const workloads::TrainingStep& training = *plan_.training;
+    const workloads::TrainingStep& training = *work_.training;
     const std::size_t steps = most_steps_;
     const auto median_of = [&](const Times& times) { return self_ == 0 ? summarize(times.of(slowest)).median : 0; };
     const auto time_of = [&](const TrainingParts& parts) {
@@ -490,9 +489,9 @@ class WorkloadRun {
   }
   /// Of rank 0, whose part of the gradients is the largest.
   [[nodiscard]] std::size_t buckets(Bytes size) const {
-    const workloads::Degrees& degrees = plan_.training->degrees;
+    const workloads::Degrees& degrees = work_.training->degrees;
     const int parts = degrees.tensor * degrees.expert * degrees.pipeline;
-    return buckets_of(*plan_.training, workloads::part_of(elements_of(size), parts, 0).length).size();
+    return buckets_of(*work_.training, workloads::part_of(elements_of(size), parts, 0).length).size();
   }
 
   /// Of a collective that the protocol does by itself: which way it takes, and what its rule expects of that.
@@ -502,15 +501,15 @@ class WorkloadRun {
     Communicator& all = connections_->together(together->members);
     const View data = buffers_->view(together->data);
     point.why = all.path_taken(together->what, data);
-    if (!predictable()) point.why = (plan_.training->degrees.tensor > 1 ? "tensor: " : "data: ") + point.why;
-    if (!predictable()) return;
+    if (!work_.predictable()) point.why = (work_.training->degrees.tensor > 1 ? "tensor: " : "data: ") + point.why;
+    if (!work_.predictable()) return;
     const auto of = [&](std::uint64_t elements) {
       const View part = buffers_->view({together->data.where, together->data.begin, elements});
       return all.predicted(together->what, part).value_or(Seconds{});
     };
     if (of(together->data.length) == Seconds{}) return;
     point.predicted_us =
-        (plan_.training ? training_time(*plan_.training, elements_of(point.size), of) : of(together->data.length))
+        (work_.training ? training_time(*work_.training, elements_of(point.size), of) : of(together->data.length))
             .microseconds();
   }
 
@@ -529,6 +528,7 @@ class WorkloadRun {
   SetUpRank ready_;
   ConcurrentRank rank_;
   const WorkloadPlan& plan_;
+  const Scheduled& work_;
   Shape shape_;
   int self_;
   Patience patience_;
@@ -548,16 +548,17 @@ class WorkloadRun {
 }  // namespace
 
 void require_schedules(const Rank& rank, const WorkloadPlan& plan) {
+  const Scheduled& work = *plan.scheduled();
   if (rank.ranks() < 2) throw UsageError("a workload needs two ranks at least");
   const Shape shape = shape_for(rank, plan);
-  if (plan.training) {
-    const std::string refused = refuse_training(*plan.training, shape);
-    if (!refused.empty()) throw UsageError(fmt::format("{}: {}", plan.workload->name, refused));
+  if (work.training) {
+    const std::string refused = refuse_training(*work.training, shape);
+    if (!refused.empty()) throw UsageError(fmt::format("{}: {}", work.workload->name, refused));
   }
-  if (plan.algorithms.size() == 1) {
-    const Algorithm* const algorithm = plan.algorithms.front();
-    const std::string refused = refusal_of(plan, *algorithm, shape);
-    if (!refused.empty()) throw UsageError(fmt::format("{}, {}: {}", plan.workload->name, algorithm->name, refused));
+  if (work.algorithms.size() == 1) {
+    const Algorithm* const algorithm = work.algorithms.front();
+    const std::string refused = refusal_of(work, *algorithm, shape);
+    if (!refused.empty()) throw UsageError(fmt::format("{}, {}: {}", work.workload->name, algorithm->name, refused));
   }
   const int self = rank.id().value;
   // What messages cost is learnt between neighbours.
@@ -566,9 +567,9 @@ void require_schedules(const Rank& rank, const WorkloadPlan& plan) {
   }
   for (const Algorithm* algorithm : candidates(plan, shape)) {
     require_together(plan, *algorithm);
-    require_graph(plan, *algorithm);
+    require_graph(work, *algorithm);
     // Whom a rank has messages with, and whether it adds up, is the same at every size.
-    const Schedule schedule = schedule_of(plan, *algorithm, shape, self, plan.sizes.front());
+    const Schedule schedule = schedule_of(work, *algorithm, shape, self, work.sizes.front());
     require_pairs(rank, plan, schedule);
     require_device(plan, *algorithm, schedule);
   }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "protocols/bench/results/statistics.hpp"
@@ -113,15 +114,12 @@ struct Company {
   std::function<bool(std::size_t iteration)> goes_on{};
 };
 
-struct WorkloadPlan {
+/// A collective, a pattern or a training step: schedules of its algorithms say what ranks do, size by size.
+struct Scheduled {
   const workloads::Workload* workload = nullptr;
   std::string title{};  ///< what the user calls it; empty: the workload's name
   /// What is added up begins on GPUs, is copied to the host's memory first, and added up by CPUs there.
   bool sums_on_host = false;
-  /// Instead of a workload: a recorded job, which says itself who sends what.
-  std::shared_ptr<const workloads::goal::Job> trace{};
-  /// Or work on an array, once it was shared_out().
-  std::shared_ptr<const ArrayJob> array{};
   /// The training step of the workload of that name, whose size is that of all gradients.
   std::optional<workloads::TrainingStep> training{};
   /// Of the workloads that go to them.
@@ -131,12 +129,23 @@ struct WorkloadPlan {
   /// One: that one. None: for each size the fastest one, of those that are predicted to be nearly so. Several: all that
   /// the shape allows.
   std::vector<const workloads::Algorithm*> algorithms{};
-  workloads::Ways ways{};
   std::vector<Bytes> sizes{};
-  /// shape_of() the job, where somebody has asked before; in a job of many ranks each would take as long.
-  std::optional<workloads::Shape> shape{};
   /// So many of a collective that a protocol does by itself follow each other in one graph; the time is that of one.
   int graph = 1;
+
+  /// The times of a training step's dimensions depend on each other.
+  [[nodiscard]] bool predictable() const { return !training || !training->split(); }
+};
+/// It says itself who sends what. Not null.
+using RecordedJob = std::shared_ptr<const workloads::goal::Job>;
+/// A reshape or a transform, measured once it was shared_out(). Not null.
+using ArrayWork = std::shared_ptr<const ArrayJob>;
+
+struct WorkloadPlan {
+  std::variant<Scheduled, RecordedJob, ArrayWork> work{};
+  workloads::Ways ways{};
+  /// shape_of() the job, where somebody has asked before; in a job of many ranks each would take as long.
+  std::optional<workloads::Shape> shape{};
   int warmup = 1;
   int iterations = 1;
   bool verify = true;
@@ -156,6 +165,12 @@ struct WorkloadPlan {
 
   /// A UsageError that begins with `what` where the rank needs more than that.
   void require_room(const Rank& rank, Bytes needed, const std::string& what) const;
+  /// What is planned, or null where it is of another kind.
+  [[nodiscard]] const Scheduled* scheduled() const { return std::get_if<Scheduled>(&work); }
+  [[nodiscard]] const workloads::goal::Job* trace() const;
+  [[nodiscard]] const ArrayJob* array() const;
+  /// Empty where a recorded job or an array has its own.
+  [[nodiscard]] std::span<const Bytes> sizes() const;
   /// Name of the workload, or of the trace's file.
   [[nodiscard]] std::string name() const;
 };
@@ -167,10 +182,10 @@ workloads::Shape shape_of(std::span<const Place> places);
 /// What a series says before anything is measured.
 WorkloadSeries heading_of(const Rank& rank, const WorkloadPlan& plan);
 
-/// require_possible() of a plan without a trace.
+/// require_possible() of a plan with schedules.
 void require_schedules(const Rank& rank, const WorkloadPlan& plan);
 
-/// measure_workload() of a plan without a trace.
+/// measure_workload() of a plan with schedules.
 WorkloadSeries measure_schedules(MeasuredRank& rank, const WorkloadPlan& plan);
 
 }  // namespace twinlink::bench

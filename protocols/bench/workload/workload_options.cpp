@@ -1,12 +1,16 @@
 #include "protocols/bench/workload/workload_options.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <functional>
 #include <numeric>
 #include <ostream>
+#include <ranges>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -30,11 +34,67 @@ constexpr const char* kSum = "sum";
 constexpr const char* kOnCpu = "cpu";
 constexpr const char* kOnGpu = "gpu";
 
-std::string names_of_workloads() {
-  std::string names;
-  for (const auto& workload : workloads::all_workloads())
-    names += (names.empty() ? "" : ", ") + std::string(workload.name);
-  return names + ", sum, reshape, fft";
+constexpr const char* kTrace = "FILE.goal";
+constexpr const char* kArgument = "workload";
+constexpr const char* kElse = "else for each size the one with the least predicted time";
+
+struct Named {
+  std::string_view name;
+  std::string_view description;
+};
+/// Workloads that are not in the catalogue of schedules.
+constexpr std::array kOthers{
+    Named{kSum, "the sum of all GPUs' results on rank 0, --on cpu or --on gpu: as reduce"},
+    Named{"reshape", "an array from one distribution over the ranks to another: --global, --from, --to"},
+    Named{"fft", "a Fourier transform of an array that is shared out: --global, --kind, --decomposition"},
+    Named{kTrace, "a recorded job, as LogGOPSim, Schedgen and ATLAHS write it"}};
+
+bool has_schedules(const std::string& workload) { return !is_trace(workload) && !is_array_job(workload); }
+
+const workloads::Workload& catalogued(const std::string& workload) {
+  return workloads::find_workload(workload == kSum ? "reduce" : workload);
+}
+
+/// A UsageError where there is no such workload.
+std::string_view description_of(const std::string& workload) {
+  const auto* const other = std::ranges::find(kOthers, is_trace(workload) ? kTrace : workload, &Named::name);
+  return other == kOthers.end() ? catalogued(workload).description : other->description;
+}
+
+/// Options that some workloads alone take.
+constexpr std::string_view kScheduled = "collectives and patterns";
+struct Takers {
+  std::string_view workloads;
+  std::string_view options;
+};
+constexpr std::array kTakers{
+    Takers{kScheduled, "--algorithm --begin --end --factor --graph"},
+    Takers{"training-step",
+           "--layers --layer-time --bucket --tensor-parallel --expert-parallel --data-parallel --pipeline-parallel "
+           "--micro-batches --activations --gradients"},
+    Takers{"dispatch, combine, training-step", "--experts --top --skew --seed"},
+    Takers{"kv-cache", "--prefill --block"},
+    Takers{kSum, "--on"},
+    Takers{"reshape", "--from --to --element --in-place"},
+    Takers{"fft", "--kind --decomposition --parts"},
+    Takers{"reshape, fft", "--global --pack --shares"}};
+
+bool has_word(std::string_view list, std::string_view word) {
+  for (const auto part : std::views::split(list, ' ')) {
+    if (std::ranges::equal(part, word) || std::ranges::equal(part, std::string(word) + ",")) return true;
+  }
+  return false;
+}
+
+/// Empty: all.
+std::string_view takers_of(std::string_view option) {
+  const auto* const found =
+      std::ranges::find_if(kTakers, [&](const Takers& each) { return has_word(each.options, option); });
+  return found == kTakers.end() ? "" : found->workloads;
+}
+
+bool is_among(std::string_view takers, const std::string& workload) {
+  return takers.empty() || (takers == kScheduled ? has_schedules(workload) : has_word(takers, workload));
 }
 
 Settings settings_of(const Protocol& protocol, const SettingsOptions& options, Seconds timeout) {
@@ -50,59 +110,19 @@ bool has_default_sizes(const WorkloadOptions& options) {
          options.sweep.factor == defaults.sweep.factor;
 }
 
-/// Refuses options for what a trace says itself.
-void require_no_choice(const WorkloadOptions& options) {
-  if (!options.algorithm.empty()) throw UsageError("--algorithm: a trace says itself who sends what");
-  if (options.graph != 1) throw UsageError("--graph: a trace says itself who sends what");
-  if (!has_default_sizes(options)) throw UsageError("-b, -e, -f: a trace has its own sizes");
-}
-
-void choose_training(WorkloadPlan& plan, const WorkloadOptions& options) {
-  if (options.workload != "training-step") {
-    const bool any = options.layers || options.bucket || options.layer || options.tensor_parallel ||
-                     options.expert_parallel || options.data_parallel || options.pipeline_parallel ||
-                     options.micro_batches || options.activations || !options.gradients.empty();
-    if (any) throw UsageError("--layers, --layer-time, --bucket and what follows there: only of training-step");
-    return;
-  }
-  workloads::TrainingStep training;
-  training.layers = options.layers.value_or(training.layers);
-  training.bucket = options.bucket.value_or(training.bucket);
-  training.layer = options.layer.value_or(training.layer);
-  workloads::Degrees& degrees = training.degrees;
-  degrees.tensor = options.tensor_parallel.value_or(degrees.tensor);
-  degrees.expert = options.expert_parallel.value_or(degrees.expert);
-  degrees.data = options.data_parallel.value_or(degrees.data);
-  degrees.pipeline = options.pipeline_parallel.value_or(degrees.pipeline);
+workloads::TrainingStep training_of(const WorkloadOptions& options) {
+  workloads::TrainingStep training = options.training;
+  const workloads::Degrees& degrees = training.degrees;
   training.micro_batches = options.micro_batches.value_or(degrees.pipeline > 1 ? 4 * degrees.pipeline : 1);
   training.activations = options.activations.value_or(training.activations);
   training.sharded = options.gradients == "sharded";
+  if (degrees.expert == 1 && options.experts != workloads::Experts{}) {
+    throw UsageError("--experts, --top, --skew, --seed: of a training step with --expert-parallel");
+  }
   if (options.activations && degrees.tensor == 1 && degrees.expert == 1 && degrees.pipeline == 1) {
     throw UsageError("--activations: no ranks share tensors, experts or a pipeline, so none are sent");
   }
-  plan.training = training;
-}
-
-void choose_experts(WorkloadPlan& plan, const WorkloadOptions& options) {
-  workloads::Experts& experts = plan.experts;
-  if (options.workload != "dispatch" && options.workload != "combine" && options.expert_parallel.value_or(1) == 1) {
-    if (!options.experts && !options.top && !options.skew && !options.seed) return;
-    throw UsageError(
-        "--experts, --top, --skew, --seed: only of dispatch and combine, and of training-step with --expert-parallel");
-  }
-  experts.count = options.experts.value_or(experts.count);
-  experts.top = options.top.value_or(experts.top);
-  experts.skew = options.skew.value_or(experts.skew);
-  experts.seed = options.seed.value_or(experts.seed);
-}
-
-void choose_kv_cache(WorkloadPlan& plan, const WorkloadOptions& options) {
-  if (options.workload != "kv-cache") {
-    if (!options.prefill && !options.block) return;
-    throw UsageError("--prefill, --block: only of kv-cache");
-  }
-  plan.kv.prefill = options.prefill.value_or(plan.kv.prefill);
-  plan.kv.block = options.block.value_or(plan.kv.block);
+  return training;
 }
 
 /// Each block is a message, or a copy.
@@ -123,39 +143,34 @@ void require_few_buckets(Bytes gradients, Bytes bucket) {
                                format_size(Bytes{(gradients.count() + kMost - 1) / kMost})));
 }
 
-/// The workload with its algorithms, or the trace.
-void choose(WorkloadPlan& plan, const WorkloadOptions& options) {
-  choose_training(plan, options);
-  choose_experts(plan, options);
-  choose_kv_cache(plan, options);
-  if (is_array_job(options.workload)) {
-    if (!options.algorithm.empty()) throw UsageError("--algorithm: " + options.workload + " has none; --pack chooses");
-    if (!has_default_sizes(options)) throw UsageError("-b, -e, -f: --global is the size of " + options.workload);
-    if (options.graph != 1) throw UsageError("--graph: " + options.workload + " is no collective by one kernel");
-    if (!options.on.empty()) throw UsageError("--on: only of sum");
-    plan.array = make_array_job(options.workload, options.array);
-    return;
-  }
+Scheduled schedules_of(const WorkloadOptions& options) {
+  Scheduled work{.workload = &catalogued(options.workload),
+                 .experts = options.experts,
+                 .kv = options.kv,
+                 .sizes = size_sweep(options.sweep.begin, options.sweep.end, options.sweep.factor),
+                 .graph = options.graph};
   if (options.workload == kSum) {
-    plan.title = kSum;
-    plan.sums_on_host = options.on == kOnCpu;
-  } else if (!options.on.empty()) {
-    throw UsageError("--on: only of sum");
+    work.title = kSum;
+    work.sums_on_host = options.on == kOnCpu;
   }
-  if (options.array.any()) {
-    throw UsageError("--global and the other options of arrays: only of reshape and fft");
-  }
-  if (is_trace(options.workload)) {
-    require_no_choice(options);
-    plan.trace = read_job(options.workload);
-    return;
-  }
-  plan.workload = &workloads::find_workload(options.workload == kSum ? "reduce" : options.workload);
   if (options.algorithm == "all") {
-    for (const auto& algorithm : plan.workload->algorithms) plan.algorithms.push_back(&algorithm);
+    for (const auto& algorithm : work.workload->algorithms) work.algorithms.push_back(&algorithm);
   } else if (!options.algorithm.empty()) {
-    plan.algorithms = {&find_algorithm(*plan.workload, options.algorithm)};
+    work.algorithms = {&find_algorithm(*work.workload, options.algorithm)};
   }
+  // More would not fit into any GPU of today, and its elements into no buffer of a test.
+  constexpr Bytes kMost{std::uint64_t{1} << 40U};
+  if (work.sizes.back() > kMost) throw UsageError(fmt::format("a workload has {} at most", format_size(kMost)));
+  if (work.workload->name == "training-step") {
+    // A small model's gradients, in numbers of 64 bits or not.
+    constexpr Bytes kGradients = 256_MiB;
+    if (has_default_sizes(options)) work.sizes = {kGradients};
+    work.training = training_of(options);
+    require_few_buckets(work.sizes.back(), work.training->bucket);
+  }
+  if (work.workload->name == "kv-cache") require_few_blocks(work.sizes.back(), work.kv.block);
+  if (work.workload->name == "barrier") work.sizes = {workloads::kElement};
+  return work;
 }
 
 constexpr const char* kColumns =
@@ -176,32 +191,32 @@ void add_training_options(CLI::App& app, WorkloadOptions& options) {
   const workloads::TrainingStep defaults;
   constexpr int kMostLayers = 10'000;
   add_count_option(app, "--layers", 1, kMostLayers, std::to_string(defaults.layers), "How many layers there are",
-                   [&options](int layers) { options.layers = layers; });
+                   [&options](int layers) { options.training.layers = layers; });
   add_read_option(app, "--layer-time", "TIME", format_seconds(defaults.layer),
                   "What a layer takes forward, with unit; backward takes twice as long",
-                  [&options](const std::string& text) { options.layer = parse_seconds(text); });
+                  [&options](const std::string& text) { options.training.layer = parse_seconds(text); });
   add_read_option(app, "--bucket", "SIZE", format_size(defaults.bucket),
                   "How many bytes of gradients are all-reduced at a time; the sizes are those of all gradients",
                   [&options](const std::string& text) {
-                    options.bucket = parse_size(text);
-                    if (*options.bucket < workloads::kElement) throw UsageError("a bucket has 8 B at least");
+                    options.training.bucket = parse_size(text);
+                    if (options.training.bucket < workloads::kElement) throw UsageError("a bucket has 8 B at least");
                   });
 }
 
 void add_degree_options(CLI::App& app, WorkloadOptions& options) {
   const OptionGroup group(app, "Training step");
   constexpr int kMostRanks = 1 << 16;
-  const auto add = [&](const char* name, const char* unsaid, const char* what, std::optional<int>& degree) {
+  workloads::Degrees& degrees = options.training.degrees;
+  const auto add = [&](const char* name, const char* unsaid, const char* what, auto& degree) {
     add_count_option(app, name, 1, kMostRanks, unsaid, what, [&degree](int ranks) { degree = ranks; });
   };
   add("--tensor-parallel", "1", "So many ranks share the tensors of a layer, and add up its activations",
-      options.tensor_parallel);
+      degrees.tensor);
   add("--expert-parallel", "1", "So many ranks share the experts of a layer, to which tokens go and come back",
-      options.expert_parallel);
+      degrees.expert);
   add("--data-parallel", "what is left", "So many ranks have the same part of the model, and add up its gradients",
-      options.data_parallel);
-  add("--pipeline-parallel", "1", "So many stages share the layers, and pass activations on",
-      options.pipeline_parallel);
+      degrees.data);
+  add("--pipeline-parallel", "1", "So many stages share the layers, and pass activations on", degrees.pipeline);
   add("--micro-batches", "1; 4 for each stage of a pipeline", "So many micro-batches follow each other in a step",
       options.micro_batches);
   add_read_option(app, "--activations", "SIZE", format_size(workloads::TrainingStep{}.activations),
@@ -224,9 +239,9 @@ void add_expert_options(CLI::App& app, WorkloadOptions& options) {
   constexpr int kMostSeed = 1'000'000'000;
   add_count_option(app, "--experts", 1, kMostExperts, std::to_string(defaults.count),
                    "How many experts there are; ranks have as many each, or one more",
-                   [&options](int count) { options.experts = count; });
+                   [&options](int count) { options.experts.count = count; });
   add_count_option(app, "--top", 1, kMostExperts, std::to_string(defaults.top), "To how many of them a token goes",
-                   [&options](int top) { options.top = top; });
+                   [&options](int top) { options.experts.top = top; });
   add_read_option(app, "--skew", "NUMBER", "0",
                   "How unlike they are: the exponent of Zipf's law, of which 0 has all as popular",
                   [&options](const std::string& text) {
@@ -237,10 +252,10 @@ void add_expert_options(CLI::App& app, WorkloadOptions& options) {
                     if (error != std::errc{} || stop != end || !(skew >= 0) || skew > kMostSkew) {
                       throw UsageError(fmt::format("'{}' is no number from 0 to {}", text, kMostSkew));
                     }
-                    options.skew = skew;
+                    options.experts.skew = skew;
                   });
   add_count_option(app, "--seed", 0, kMostSeed, std::to_string(defaults.seed), "Which of them are popular",
-                   [&options](int seed) { options.seed = seed; });
+                   [&options](int seed) { options.experts.seed = seed; });
 }
 
 void add_kv_options(CLI::App& app, WorkloadOptions& options) {
@@ -248,12 +263,12 @@ void add_kv_options(CLI::App& app, WorkloadOptions& options) {
   constexpr int kMostRanks = 1 << 20;
   add_count_option(app, "--prefill", 1, kMostRanks, "half of all",
                    "How many ranks, the first ones, have read the prompt; the others go on with it",
-                   [&options](int ranks) { options.prefill = ranks; });
+                   [&options](int ranks) { options.kv.prefill = ranks; });
   add_read_option(app, "--block", "SIZE", format_size(workloads::KvCache{}.block),
                   "What the server keeps together: a message each, or a copy before and after one",
                   [&options](const std::string& text) {
-                    options.block = parse_size(text);
-                    if (*options.block < workloads::kElement) throw UsageError("a block has 8 B at least");
+                    options.kv.block = parse_size(text);
+                    if (options.kv.block < workloads::kElement) throw UsageError("a block has 8 B at least");
                   });
 }
 
@@ -273,8 +288,7 @@ void add_way_options(CLI::App& app, WorkloadOptions& options) {
   add_named_values(app, options.settings_between_domains.options, "An option of that protocol; may be repeated",
                    "--between-domains-option")
       ->needs("--between-domains");
-  app.add_option("--algorithm", options.algorithm,
-                 "One of 'list workloads', or all of them; else for each size the one with the least predicted time")
+  app.add_option("--algorithm", options.algorithm, fmt::format("One of 'list workloads', or all of them; {}", kElse))
       ->type_name("NAME|all");
   add_settings_options(app, options.settings);
 }
@@ -307,8 +321,8 @@ void add_round_options(CLI::App& app, WorkloadOptions& options) {
 }  // namespace
 
 void add_workload_options(CLI::App& app, WorkloadOptions& options) {
-  app.add_option("workload", options.workload,
-                 "What the ranks do: " + names_of_workloads() + "; or a recorded job in the text form of GOAL")
+  app.add_option(kArgument, options.workload,
+                 "What the ranks do: a workload, or a recorded job in the text form of GOAL")
       ->type_name("NAME|FILE.goal")
       ->required();
   add_way_options(app, options);
@@ -332,6 +346,42 @@ void add_workload_options(CLI::App& app, WorkloadOptions& options) {
   app.add_option("--csv", options.csv, "Also write a row for each size to this file")->type_name("FILE");
 }
 
+void show_by_workload(CLI::App& app) {
+  const std::string examples = app.get_footer();
+  std::string names = "Workloads (each has a --help of its own):";
+  const auto add = [&](std::string_view name, std::string_view description) {
+    names += fmt::format("\n  {:<15} {}", name, description);
+  };
+  for (const auto& workload : workloads::all_workloads()) add(workload.name, workload.description);
+  for (const auto& [name, description] : kOthers) add(name, description);
+  app.footer(names + "\n\n" + examples);
+
+  std::vector<std::pair<CLI::Option*, std::string>> groups;
+  for (CLI::Option* option : app.get_options()) {
+    if (option == app.get_help_ptr() || option->get_name() == kArgument) continue;
+    groups.emplace_back(option, option->get_group());
+    option->group(kHidden);
+  }
+  app.get_option(kArgument)->each([&app, examples, groups](const std::string& workload) {
+    app.description(fmt::format("{}\n\n{}: {}", app.get_description(), workload, description_of(workload)));
+    app.footer(examples);
+    const bool helps = app.get_help_ptr()->count() > 0;
+    for (const auto& [option, group] : groups) {
+      const std::string_view takers = takers_of(option->get_name());
+      if (is_among(takers, workload)) {
+        option->group(group);
+      } else if (option->count() > 0 && !helps) {
+        throw UsageError(fmt::format("{}: only of {}, and not of {}", option->get_name(), takers, workload));
+      }
+    }
+    if (!has_schedules(workload)) return;
+    std::vector<std::string_view> algorithms;
+    for (const auto& algorithm : catalogued(workload).algorithms) algorithms.push_back(algorithm.name);
+    app.get_option("--algorithm")
+        ->description(fmt::format("{}, or all of them; {}", fmt::join(algorithms, ", "), kElse));
+  });
+}
+
 void choose_sum(WorkloadOptions& options) {
   if (options.workload != kSum) return;
   const bool on_cpu = options.on == kOnCpu;
@@ -344,14 +394,18 @@ void choose_sum(WorkloadOptions& options) {
 }
 
 WorkloadPlan make_plan(const WorkloadOptions& options, const PlanDefaults& defaults) {
-  WorkloadPlan plan{.graph = options.graph,
-                    .warmup = options.sweep.warmup.value_or(defaults.warmup),
+  WorkloadPlan plan{.warmup = options.sweep.warmup.value_or(defaults.warmup),
                     .iterations = options.sweep.iterations.value_or(defaults.iterations),
                     .verify = !options.sweep.no_verify,
                     .timeout = options.timeout.value_or(defaults.timeout)};
-  choose(plan, options);
-  // A message may come after all that its job computes.
-  if (plan.trace) plan.timeout += plan.trace->longest_path();
+  if (is_array_job(options.workload)) {
+    plan.work = make_array_job(options.workload, options.array);
+  } else if (is_trace(options.workload)) {
+    plan.work = read_job(options.workload);
+    plan.timeout += plan.trace()->longest_path();  // a message may come after all that its job computes
+  } else {
+    plan.work = schedules_of(options);
+  }
   plan.ways.within = options.stand_in != nullptr ? options.stand_in : &find_protocol(options.protocol);
   plan.ways.settings_within = settings_of(*plan.ways.within, options.settings, plan.timeout);
   plan.ways.between = options.between.empty() ? plan.ways.within : &find_protocol(options.between);
@@ -366,17 +420,6 @@ WorkloadPlan make_plan(const WorkloadOptions& options, const PlanDefaults& defau
   if (!options.sweep.iterations && workloads::wants_heap(plan.ways)) {
     plan.iterations = std::max(plan.iterations, kHeapTurn);
   }
-  if (plan.trace || plan.array) return plan;
-  plan.sizes = size_sweep(options.sweep.begin, options.sweep.end, options.sweep.factor);
-  // More would not fit into any GPU of today, and its elements into no buffer of a test.
-  constexpr Bytes kMost{std::uint64_t{1} << 40U};
-  if (plan.sizes.back() > kMost) throw UsageError(fmt::format("a workload has {} at most", format_size(kMost)));
-  // A small model's gradients, in numbers of 64 bits or not.
-  constexpr Bytes kGradients = 256_MiB;
-  if (plan.training && has_default_sizes(options)) plan.sizes = {kGradients};
-  if (plan.training) require_few_buckets(plan.sizes.back(), plan.training->bucket);
-  if (plan.workload->name == "kv-cache") require_few_blocks(plan.sizes.back(), plan.kv.block);
-  if (plan.workload->name == "barrier") plan.sizes = {workloads::kElement};
   return plan;
 }
 
@@ -483,13 +526,8 @@ void print_workloads(std::ostream& out) {
       out << fmt::format("  {:<17} {}; {}\n", algorithm.name, algorithm.description, algorithm.closed_form);
     }
   }
-  out << fmt::format("{:<15} {}\n", "sum", "the sum of all GPUs' results on rank 0, --on cpu or --on gpu: as reduce")
-      << fmt::format("{:<15} {}\n", "reshape",
-                     "an array from one distribution over the ranks to another: --global, --from, --to")
-      << fmt::format("{:<15} {}\n", "fft",
-                     "a Fourier transform of an array that is shared out: --global, --kind, --decomposition");
-  out << fmt::format("{:<15} {}\n  {:<17} {}\n", "FILE.goal",
-                     "a recorded job, as LogGOPSim, Schedgen and ATLAHS write it", "trace",
+  for (const auto& [name, description] : kOthers) out << fmt::format("{:<15} {}\n", name, description);
+  out << fmt::format("  {:<17} {}\n", "trace",
                      "what each rank sends, receives and computes; its longest chain where nothing is shared");
 }
 

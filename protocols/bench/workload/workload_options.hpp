@@ -20,31 +20,18 @@ namespace twinlink::bench {
 struct WorkloadOptions {
   std::string workload{};
   std::string protocol{};
-  std::string between{};          ///< empty: `protocol` for all pairs
-  std::string between_domains{};  ///< empty: `between` for all pairs on different nodes
-  bool chosen = false;            ///< the program has taken the protocols that suit the machine
-  std::string algorithm{};        ///< empty: the program chooses by size; "all"
-  // For a training step only.
-  std::optional<int> layers{};
-  std::optional<Bytes> bucket{};
-  std::optional<Seconds> layer{};
-  std::optional<int> tensor_parallel{};
-  std::optional<int> expert_parallel{};
-  std::optional<int> data_parallel{};
-  std::optional<int> pipeline_parallel{};
+  std::string between{};               ///< empty: `protocol` for all pairs
+  std::string between_domains{};       ///< empty: `between` for all pairs on different nodes
+  bool chosen = false;                 ///< the program has taken the protocols that suit the machine
+  std::string algorithm{};             ///< empty: the program chooses by size; "all"
+  workloads::TrainingStep training{};  ///< but for:
   std::optional<int> micro_batches{};
   std::optional<Bytes> activations{};
-  std::string gradients{};  ///< "all-reduce" or "sharded"
-  // For dispatch and combine, and a training step with experts.
-  std::optional<int> experts{};
-  std::optional<int> top{};
-  std::optional<double> skew{};
-  std::optional<int> seed{};
-  // For a kv-cache only.
-  std::optional<int> prefill{};
-  std::optional<Bytes> block{};
-  std::string on{};  ///< of a sum: "cpu" or "gpu"
-  ArrayOptions array{};
+  std::string gradients{};       ///< "all-reduce" or "sharded"
+  workloads::Experts experts{};  ///< of dispatch and combine, and of a training step with experts
+  workloads::KvCache kv{};       ///< of a kv-cache
+  std::string on{};              ///< of a sum: "cpu" or "gpu"
+  ArrayOptions array{};          ///< of a reshape and a transform
   SettingsOptions settings{};
   SettingsOptions settings_between{};          ///< of the protocol between nodes
   SettingsOptions settings_between_domains{};  ///< and of that between domains
@@ -57,8 +44,11 @@ struct WorkloadOptions {
   std::filesystem::path csv{};
 };
 
-/// `options` must live until the command line has been parsed.
+/// NAME|FILE.goal and all that workloads take. `options` must live until the command line has been parsed.
 void add_workload_options(CLI::App& app, WorkloadOptions& options);
+/// To be called when `app` has all its options and examples: its --help lists the workloads, and that of one shows what
+/// this takes. Another's option is refused, with a UsageError that names who takes it.
+void show_by_workload(CLI::App& app);
 
 /// How long the worlds wait for a message where nobody says it. Nobody looks at a clock while a job is simulated, so
 /// its limit is far beyond what messages take; what never comes ends there, for ranks that wait look around meanwhile.

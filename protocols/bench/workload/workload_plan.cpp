@@ -41,9 +41,23 @@ std::string WorkloadSeries::protocols() const {
 }
 
 std::string WorkloadPlan::name() const {
-  if (array) return array->name;
-  if (!title.empty()) return title;
-  return trace ? trace->trace().file : std::string(workload->name);
+  if (array() != nullptr) return array()->name;
+  if (trace() != nullptr) return trace()->trace().file;
+  return scheduled()->title.empty() ? std::string(scheduled()->workload->name) : scheduled()->title;
+}
+
+const workloads::goal::Job* WorkloadPlan::trace() const {
+  const auto* const job = std::get_if<RecordedJob>(&work);
+  return job == nullptr ? nullptr : job->get();
+}
+
+const ArrayJob* WorkloadPlan::array() const {
+  const auto* const job = std::get_if<ArrayWork>(&work);
+  return job == nullptr ? nullptr : job->get();
+}
+
+std::span<const Bytes> WorkloadPlan::sizes() const {
+  return scheduled() == nullptr ? std::span<const Bytes>() : scheduled()->sizes;
 }
 
 void WorkloadPlan::require_room(const Rank& rank, Bytes needed, const std::string& what) const {
@@ -62,8 +76,8 @@ WorkloadSeries heading_of(const Rank& rank, const WorkloadPlan& plan) {
                             plan.ways.between_domains == nullptr ? "" : std::string(plan.ways.between_domains->name()),
                         .settings = settings_text(plan.ways.settings_within),
                         .ranks = rank.ranks()};
-  if (plan.graph > 1) {
-    series.settings += fmt::format("{}{} in a graph", series.settings.empty() ? "" : ", ", plan.graph);
+  if (const Scheduled* const work = plan.scheduled(); work != nullptr && work->graph > 1) {
+    series.settings += fmt::format("{}{} in a graph", series.settings.empty() ? "" : ", ", work->graph);
   }
   std::set<int> nodes;
   for (int r = 0; r < rank.ranks(); ++r) {
@@ -86,27 +100,28 @@ bool by_one_protocol(const workloads::Ways& ways, const Shape& shape) {
 
 }  // namespace
 
-std::string refusal_of(const WorkloadPlan& plan, const Algorithm& algorithm, const Shape& shape) {
-  return plan.training ? refuse_gradients(*plan.training, algorithm, shape) : algorithm.refuses(shape);
+std::string refusal_of(const Scheduled& work, const Algorithm& algorithm, const Shape& shape) {
+  return work.training ? refuse_gradients(*work.training, algorithm, shape) : algorithm.refuses(shape);
 }
 
 std::vector<const Algorithm*> candidates(const WorkloadPlan& plan, const Shape& shape) {
-  if (plan.algorithms.size() == 1) return plan.algorithms;
+  const Scheduled& work = *plan.scheduled();
+  if (work.algorithms.size() == 1) return work.algorithms;
   const bool by_itself =
-      by_one_protocol(plan.ways, shape) && std::ranges::any_of(plan.workload->algorithms, [&](const Algorithm& each) {
+      by_one_protocol(plan.ways, shape) && std::ranges::any_of(work.workload->algorithms, [&](const Algorithm& each) {
         return each.together && plan.ways.within->does(*each.together, plan.ways.settings_within);
       });
   std::vector<const Algorithm*> all;
-  for (const Algorithm& algorithm : plan.workload->algorithms) {
+  for (const Algorithm& algorithm : work.workload->algorithms) {
     // Who asks for all of them gets those of messages, too.
-    const bool wanted = algorithm.together ? by_itself : !by_itself || !plan.algorithms.empty();
-    const bool predictable = !plan.training || !plan.training->split() || !plan.algorithms.empty();
+    const bool wanted = algorithm.together ? by_itself : !by_itself || !work.algorithms.empty();
+    const bool predictable = work.predictable() || !work.algorithms.empty();
     if (!wanted || !(predictable || algorithm.together || algorithm.name == "ring")) continue;
-    if (refusal_of(plan, algorithm, shape).empty()) all.push_back(&algorithm);
+    if (refusal_of(work, algorithm, shape).empty()) all.push_back(&algorithm);
   }
   if (all.empty()) {
     throw UsageError(
-        fmt::format("{}: {}", plan.workload->name, refusal_of(plan, plan.workload->algorithms.front(), shape)));
+        fmt::format("{}: {}", work.workload->name, refusal_of(work, work.workload->algorithms.front(), shape)));
   }
   return all;
 }

@@ -8,11 +8,11 @@
 
 namespace twinlink::bench {
 
-/// Why the algorithm cannot do the plan's work; empty: it can.
-std::string refusal_of(const WorkloadPlan& plan, const workloads::Algorithm& algorithm, const workloads::Shape& shape);
+/// Why the algorithm cannot do the work; empty: it can.
+std::string refusal_of(const Scheduled& work, const workloads::Algorithm& algorithm, const workloads::Shape& shape);
 
-/// The one that the user chose, or all that the shape allows; a UsageError where there is none. Of a training step that
-/// is split nothing is predicted, and rings are taken where nobody chooses.
+/// Of a plan with schedules: the one that the user chose, or all that the shape allows; a UsageError where there is
+/// none. Of a training step that is split nothing is predicted, and rings are taken where nobody chooses.
 std::vector<const workloads::Algorithm*> candidates(const WorkloadPlan& plan, const workloads::Shape& shape);
 
 }  // namespace twinlink::bench

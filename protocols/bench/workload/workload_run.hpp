@@ -1,4 +1,4 @@
-// Times of a workload, of either kind: the schedules of algorithms and patterns, or a recorded job.
+// Times of a workload of any kind: schedules, a recorded job, work on an array.
 #pragma once
 
 #include "protocols/bench/workload/measure_workload.hpp"

@@ -17,6 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string trace_file(const std::string& name, const std::string& text) {
   std::string file = ::testing::TempDir() + name;
@@ -143,8 +144,8 @@ TEST(WorkloadProgram, OfATraceTheNumbersOfNicsCount) {
 
 TEST(WorkloadProgram, RefusesWhatATraceSaysItself) {
   const std::string trace = kOn + "tests/data/two_ranks.goal -p host ";
-  expect_refused(trace + "--algorithm ring", "--algorithm: a trace says itself who sends what");
-  expect_refused(trace + "-b 4", "-b, -e, -f: a trace has its own sizes");
+  expect_refused(trace + "--algorithm ring", "--algorithm: only of collectives and patterns, and not of tests/data");
+  expect_refused(trace + "-b 4", "--begin: only of collectives and patterns, and not of tests/data/two_ranks.goal");
   expect_refused(trace + "--ranks 3", "two_ranks.goal:2: error: --ranks 3 is another number");
   expect_refused(kOn + "nowhere.goal -p host", "nowhere.goal: error: cannot be read");
 }
@@ -159,6 +160,36 @@ TEST(WorkloadProgram, RefusesATraceThatDoesNotFitBeforeAnythingRuns) {
   expect_refused(kOn + lost + " -p host", "lost.goal:3: error: nobody receives it");
 }
 
+TEST(WorkloadProgram, AWorkloadTakesItsOwnOptionsAlone) {
+  for (const auto& [arguments, why] : std::vector<std::pair<std::string, std::string>>{
+           {"all-reduce --layers 4", "--layers: only of training-step, and not of all-reduce"},
+           {"shift --block 4K", "--block: only of kv-cache, and not of shift"},
+           {"reduce --on cpu", "--on: only of sum, and not of reduce"},
+           {"fft --global 8x8x8 --from slab-x", "--from: only of reshape, and not of fft"},
+           {"fft --global 8x8x8 --in-place", "--in-place: only of reshape, and not of fft"},
+           {"reshape --global 8x8x8 --kind r2c", "--kind: only of fft, and not of reshape"},
+           {"fft --global 8x8x8 -e 4M", "--end: only of collectives and patterns, and not of fft"},
+           {"training-step --global 8x8x8", "--global: only of reshape, fft, and not of training-step"},
+           {"al-reduce", "there is no workload 'al-reduce'"}}) {
+    expect_refused(kOn + arguments, why);
+  }
+  expect_refused("advise workload --platform h200-nvlink shift --block 4K", "--block: only of kv-cache");
+}
+
+/// Half a screen of names, and then what one of them takes.
+TEST(WorkloadProgram, HelpIsOfOneWorkload) {
+  for (const std::string command : {"workload", "advise workload", "sensitivity workload", "diff workload"}) {
+    const std::string names = said(command + " --help");
+    EXPECT_LE(std::ranges::count(names, '\n'), 52) << names;
+    EXPECT_THAT(names, AllOf(HasSubstr("\n  all-reduce      the sum of all ranks' buffers, on every rank\n"),
+                             HasSubstr("\n  FILE.goal "), Not(HasSubstr("\nMachine:"))));
+    EXPECT_THAT(said(command + " all-reduce --help"),
+                AllOf(HasSubstr("all-reduce: the sum of all ranks' buffers"), HasSubstr("\nMachine:"),
+                      HasSubstr("ring, tree"), Not(HasSubstr("--layers")), Not(HasSubstr("--global"))));
+    EXPECT_THAT(said(command + " fft --help"), AllOf(HasSubstr("--decomposition"), Not(HasSubstr("--algorithm"))));
+  }
+}
+
 TEST(WorkloadProgram, ExpertsAreSharedOutAndSkewed) {
   const auto time = [](const std::string& arguments) {
     const auto point = first_point(kOn + "dispatch --ranks 2 -p gpudirect-v2 -b 1G -e 1G " + arguments);
@@ -170,7 +201,8 @@ TEST(WorkloadProgram, ExpertsAreSharedOutAndSkewed) {
   EXPECT_EQ(time("--experts 2 --top 2 --skew 10"), time(top)) << "every token goes to both";
   expect_refused(kOn + "dispatch --experts 1 -p gpudirect-v2", "dispatch: 1 experts are fewer than the 2 ranks");
   expect_refused(kOn + "dispatch --skew -1 -p gpudirect-v2", "'-1' is no number from 0 to 10");
-  expect_refused(kOn + "all-reduce --top 4 -p gpudirect-v2", "only of dispatch and combine");
+  expect_refused(kOn + "all-reduce --top 4 -p gpudirect-v2",
+                 "--top: only of dispatch, combine, training-step, and not of all-reduce");
 }
 
 TEST(WorkloadProgram, TakesATrainingStepApart) {
@@ -185,7 +217,6 @@ TEST(WorkloadProgram, TakesATrainingStepApart) {
   EXPECT_GT(us("hidden_us"), 0);
   // Nothing is shared between kernels and messages: the rule for the whole holds, with messages that are predicted.
   EXPECT_NEAR(us("predicted_us"), us("time_us"), us("time_us") * 1e-2);
-  expect_refused(kOn + "all-reduce -p gpudirect-v2 --layers 4", "only of training-step");
 }
 
 /// Tokens of a pipeline are shorter than all that the step sends, and `nccl` opens other FIFOs for them.

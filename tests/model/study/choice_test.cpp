@@ -39,13 +39,12 @@ std::vector<std::pair<std::string, double>> times_of(const Platform& platform, c
   std::vector<Place> places = places_of_ranks(platform, "packed", job.ranks);
   std::vector<std::pair<std::string, double>> times;
   const auto run = [&] {
-    bench::WorkloadPlan plan{.workload = &workloads::find_workload(job.workload),
-                             .ways = {&within, between, within.defaults(), between->defaults()},
-                             .sizes = sizes,
-                             .verify = false};
+    bench::Scheduled work{.workload = &workloads::find_workload(job.workload), .sizes = sizes};
     if (all) {
-      for (const auto& algorithm : plan.workload->algorithms) plan.algorithms.push_back(&algorithm);
+      for (const auto& algorithm : work.workload->algorithms) work.algorithms.push_back(&algorithm);
     }
+    bench::WorkloadPlan plan{
+        .work = std::move(work), .ways = {&within, between, within.defaults(), between->defaults()}, .verify = false};
     simulate(platform, places, [&](MeasuredRank& rank) {
       for (const bench::WorkloadPoint& point : bench::measure_workload(rank, plan).points) {
         times.emplace_back(point.algorithm, point.time_us.median);

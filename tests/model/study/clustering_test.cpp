@@ -23,11 +23,9 @@ constexpr double kTolerance = 1e-3;
 
 bench::WorkloadPlan shift_over_hosts() {
   const Protocol& host = find_protocol("host");
-  bench::WorkloadPlan plan{.workload = &workloads::find_workload("shift")};
-  plan.algorithms = {&plan.workload->algorithms.front()};
-  plan.ways = {&host, &host, host.defaults(), host.defaults()};
-  plan.sizes = {kSize};
-  return plan;
+  const workloads::Workload& shift = workloads::find_workload("shift");
+  return {.work = bench::Scheduled{.workload = &shift, .algorithms = {&shift.algorithms.front()}, .sizes = {kSize}},
+          .ways = {&host, &host, host.defaults(), host.defaults()}};
 }
 
 std::vector<Place> places(const std::string& text) {
@@ -64,7 +62,8 @@ TEST(Clustering, JobsOnWiresOfTheirOwnLoseNothing) {
 TEST(Clustering, TheBackgroundIsAtWorkUntilAllJobsHaveEnded) {
   bench::WorkloadPlan plan = shift_over_hosts();
   plan.iterations = 5;
-  const Cluster cluster{.jobs = 1, .ranks = 2, .places = places("0/0 1/0 0/1 1/1"), .background = plan.workload};
+  const Cluster cluster{
+      .jobs = 1, .ranks = 2, .places = places("0/0 1/0 0/1 1/1"), .background = plan.scheduled()->workload};
   const auto points = measure_cluster(sample_platform(), plan, cluster, {});
   const JobTimes& job = points[0].jobs[0];
   EXPECT_NEAR(job.alone_us, exchange(1).microseconds(), exchange(1).microseconds() * kTolerance);
@@ -88,10 +87,7 @@ TEST(Clustering, AJobThatEndsFirstGoesOnUntilTheOtherHasItsIterations) {
 
 TEST(Clustering, TracesShareWiresToo) {
   bench::WorkloadPlan plan = shift_over_hosts();
-  plan.workload = nullptr;
-  plan.algorithms.clear();
-  plan.sizes.clear();
-  plan.trace = std::make_shared<const workloads::goal::Job>(workloads::goal::read_trace(
+  plan.work = std::make_shared<const workloads::goal::Job>(workloads::goal::read_trace(
       "num_ranks 2\nrank 0 {\nsend 4194304b to 1\n}\nrank 1 {\nrecv 4194304b from 0\n}\n", "a.goal"));
   const Cluster cluster{.jobs = 2, .ranks = 2, .places = places("0/0 1/0 0/1 1/1")};
   const auto points = measure_cluster(sample_platform(), plan, cluster, {});
@@ -106,7 +102,8 @@ TEST(Clustering, PlacesAreDealtOutJobByJob) {
 
 TEST(Clustering, SeveralAlgorithmsAreRefused) {
   bench::WorkloadPlan plan = shift_over_hosts();
-  plan.algorithms.push_back(plan.algorithms.front());
+  auto& algorithms = std::get<bench::Scheduled>(plan.work).algorithms;
+  algorithms.push_back(algorithms.front());
   const Cluster cluster{.jobs = 1, .ranks = 2, .places = places("0/0 1/0")};
   EXPECT_THROW(measure_cluster(sample_platform(), plan, cluster, {}), UsageError);
 }

@@ -71,7 +71,7 @@ TEST_P(Elasticity, TimesFollowWhatIsOnTheWayAndNothingElse) {
   const Protocol& staging = find_protocol("staging");
   const Sensitivity found = sensitivity_of(
       platform,
-      {.protocol = &staging, .settings = staging.defaults(), .places = {from, to}, .sizes = {kSize}, .at_once = 2});
+      timed({.protocol = &staging, .settings = staging.defaults(), .places = {from, to}, .sizes = {kSize}}, 2));
   // What the simulator's clock and whole bytes round off.
   constexpr double kNothing_percent = 1e-4;
   const std::set<std::string> on_the_way = links_on_the_way(platform, from, to);

@@ -173,7 +173,7 @@ class Rows : public testing::Test {
   Platform platform_ = read_platform(TWINLINK_SOURCE_DIR "/platforms/selene.yaml", {}, Faults{});
   std::vector<Place> places_ = places_of_ranks(platform_, "packed", 16);
   Referee referee_{platform_, places_};
-  bench::WorkloadPlan plan_{.workload = &workloads::find_workload("all-reduce")};
+  bench::WorkloadPlan plan_{.work = bench::Scheduled{.workload = &workloads::find_workload("all-reduce")}};
 };
 
 // Eight adapters of 25 GB/s a node, and each side must learn the other's sum.

@@ -22,7 +22,7 @@ using nlohmann::json;
 // ---- several jobs ---------------------------------------------------------------------------------------------------
 
 TEST(ClusterReport, HasAHeadingRowsAndFiles) {
-  bench::WorkloadPlan plan{.workload = &workloads::find_workload("shift")};
+  bench::WorkloadPlan plan{.work = bench::Scheduled{.workload = &workloads::find_workload("shift")}};
   plan.ways = {.within = &find_protocol("host"), .between = &find_protocol("staging")};
   Cluster cluster{.jobs = 2, .ranks = 2, .background = &workloads::find_workload("all-to-all")};
   for (const char* place : {"0/0", "1/0", "0/1", "1/1", "2/0", "2/1", "2/2"})

@@ -36,10 +36,10 @@ struct Seen {
 Seen watch_iteration(const char* workload, const char* protocol, const std::vector<Place>& places) {
   const Protocol& used = find_protocol(protocol);
   RoundWatch watch(static_cast<int>(places.size()));
-  bench::WorkloadPlan plan{.workload = &workloads::find_workload(workload)};
-  plan.algorithms = {&plan.workload->algorithms.front()};
+  const workloads::Workload& taken = workloads::find_workload(workload);
+  bench::WorkloadPlan plan{
+      .work = bench::Scheduled{.workload = &taken, .algorithms = {&taken.algorithms.front()}, .sizes = {kMeasured}}};
   plan.ways = {&used, &used, used.defaults(), used.defaults()};
-  plan.sizes = {kMeasured};
   plan.iterations = 2;
   plan.on_round = [&watch](bool begins, RankId rank, Seconds now) { watch.round(begins, rank, now); };
   SimulationOptions options;
@@ -83,9 +83,9 @@ void expect_whole(const Seen& seen) {
 /// Progress counts the messages of a row's rounds: as many as were planned are sent, and none of tries and of learning.
 TEST(RowMessages, AreAsManyAsWerePlanned) {
   const Protocol& used = find_protocol("gpudirect-v2");
-  bench::WorkloadPlan plan{.workload = &workloads::find_workload("all-reduce")};
+  bench::WorkloadPlan plan{
+      .work = bench::Scheduled{.workload = &workloads::find_workload("all-reduce"), .sizes = {64_KiB, kMeasured}}};
   plan.ways = {&used, &used, used.defaults(), used.defaults()};
-  plan.sizes = {64_KiB, kMeasured};
   plan.iterations = 3;
   plan.warmup = 2;
   std::size_t planned = 0;

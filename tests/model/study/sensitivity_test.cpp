@@ -23,7 +23,7 @@ Platform kids() { return read_platform("platforms/keeneland-kids.yaml"); }
 Sensitivity of(const Platform& platform, const std::string& protocol, const std::vector<Place>& places, Bytes size) {
   const Protocol& which = find_protocol(protocol);
   return sensitivity_of(
-      platform, {.protocol = &which, .settings = which.defaults(), .places = places, .sizes = {size}, .at_once = 2});
+      platform, timed({.protocol = &which, .settings = which.defaults(), .places = places, .sizes = {size}}, 2));
 }
 
 double percent(const Sensitivity& found, const std::string& path) {

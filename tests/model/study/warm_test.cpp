@@ -160,15 +160,15 @@ TEST_P(WarmWorkload, TakesTheSameTimeWhateverWasBefore) {
     if (!everywhere) continue;
     for (const workloads::Workload& workload : workloads::all_workloads()) {
       const auto times = [&, used](const Care& care) {
-        bench::WorkloadPlan plan{.workload = &workload,
+        bench::Scheduled work{.workload = &workload, .sizes = {1_KiB, 256_KiB}};
+        for (const auto& algorithm : workload.algorithms) work.algorithms.push_back(&algorithm);
+        if (work.algorithms.size() == 1) work.algorithms.clear();
+        if (workload.name == "training-step") work.training.emplace();
+        bench::WorkloadPlan plan{.work = std::move(work),
                                  .ways = {used.protocol, used.protocol, used.settings, used.settings},
-                                 .sizes = {1_KiB, 256_KiB},
                                  .warmup = care.warmup,
                                  .iterations = 1,
                                  .verify = care.verify};
-        for (const auto& algorithm : workload.algorithms) plan.algorithms.push_back(&algorithm);
-        if (plan.algorithms.size() == 1) plan.algorithms.clear();
-        if (workload.name == "training-step") plan.training.emplace();
         std::vector<double> all;
         for (const bench::WorkloadPoint& point : run(platform, places, plan).points) {
           all.push_back(to_picoseconds(point.time_us.median));
@@ -204,9 +204,8 @@ TEST_P(WarmJob, TakesTheSameTimeWhateverWasBefore) {
       for (const char* of : {"shift", "halo-3d", "all-to-all", "barrier", "incast"}) {
         const workloads::Workload& workload = workloads::find_workload(of);
         const auto times = [&platform, &protocol, &workload, places](const Care& care) {
-          bench::WorkloadPlan plan{.workload = &workload,
+          bench::WorkloadPlan plan{.work = bench::Scheduled{.workload = &workload, .sizes = {8_B, 2_KiB, 64_KiB}},
                                    .ways = {&protocol, &protocol, protocol.defaults(), protocol.defaults()},
-                                   .sizes = {8_B, 2_KiB, 64_KiB},
                                    .warmup = care.warmup,
                                    .iterations = 2,
                                    .verify = care.verify};

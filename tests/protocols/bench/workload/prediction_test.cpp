@@ -252,8 +252,8 @@ TEST(WorkloadPlans, KnowWhichRanksAreOnOneNode) {
   for (const bool same_node : {true, false}) {
     run_fake_world({.ranks = 3, .same_node = same_node}, [&](MeasuredRank& rank) {
       const Protocol& host = find_protocol("host");
-      const WorkloadSeries series =
-          heading_of(rank, {.title = "a job", .ways = {&host, &host, host.defaults(), host.defaults()}, .graph = 4});
+      const WorkloadSeries series = heading_of(rank, {.work = Scheduled{.title = "a job", .graph = 4},
+                                                      .ways = {&host, &host, host.defaults(), host.defaults()}});
       EXPECT_EQ(series.workload, "a job");
       EXPECT_EQ(series.ranks, 3);
       EXPECT_EQ(series.nodes, same_node ? 1 : 3);
