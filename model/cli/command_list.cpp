@@ -8,6 +8,7 @@
 #include "model/cli/commands.hpp"
 #include "platforms/reader/platform_file.hpp"
 #include "platforms/reader/platform_reader.hpp"
+#include "platforms/reader/release_reader.hpp"
 #include "platforms/tools/platform_schema.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/json_option.hpp"
@@ -46,6 +47,19 @@ ExitCode list_platforms(const std::filesystem::path& wanted, const std::filesyst
                          {"gpus_per_node", platform.node.gpus.size()}});
   }
   bench::write_json_option(json, platforms);
+  return ExitCode::ok;
+}
+
+ExitCode list_releases(const std::filesystem::path& json) {
+  bench::require_json_option(json);
+  const std::vector<std::string> names = release_names();
+  nlohmann::json releases = nlohmann::json::array();
+  for (const std::string& name : names) {
+    const bool newest = name == names.back();
+    std::cout << fmt::format("{}{}\n", name, newest ? " (where a platform names none)" : "");
+    releases.push_back({{"name", name}, {"newest", newest}});
+  }
+  bench::write_json_option(json, releases);
   return ExitCode::ok;
 }
 
@@ -95,13 +109,16 @@ void add_list_command(Program& program) {
   bench::add_json_option(*platforms, *json);
   platforms->callback(
       [&program, folder, json] { program.action = [folder, json] { return list_platforms(*folder, *json); }; });
+  auto* releases = command->add_subcommand("ccl", "The releases of NCCL by whose tables a platform's ranks choose");
+  bench::add_json_option(*releases, *json);
+  releases->callback([&program, json] { program.action = [json] { return list_releases(*json); }; });
   auto* schema = command->add_subcommand("schema", "The form of a platform file as a JSON Schema, for editors");
   bench::add_json_option(*schema, *json);
   schema->callback([&program, json] { program.action = [json] { return list_schema(*json); }; });
   auto* calls = command->add_subcommand("calls", "Which calls of a CUDA-aware MPI library take device pointers");
   bench::add_json_option(*calls, *json);
   calls->callback([&program, json] { program.action = [json] { return list_calls(*json); }; });
-  for (auto* each : {command, protocols, platforms, schema, calls}) {
+  for (auto* each : {command, protocols, platforms, releases, schema, calls}) {
     bench::add_examples(*each, {"twinlink-sim list protocols", "twinlink-sim list platforms --json platforms.json",
                                 "twinlink-sim list schema"});
   }

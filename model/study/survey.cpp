@@ -16,6 +16,7 @@
 #include "model/study/message_times.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/options.hpp"
+#include "protocols/core/choices.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink::model {
@@ -482,15 +483,22 @@ void simulate_missing(std::vector<Contestant>& contestants, const std::vector<Si
   }
 }
 
+/// Lines of 128 B are seen whole over NVLinks alone. NCCL knows where that is, and who switches them on elsewhere loses
+/// data: nobody is advised to.
+constexpr std::string_view kLeftToNccl = "ll128";
+
 std::vector<std::string> other_choices(const Option& option, Bytes largest) {
   std::vector<std::string> choices;
   if (is_limit(option)) choices = {"0", format_size(largest * 2)};
   if (option.values.find('|') == std::string_view::npos) return choices;
-  for (const auto part : std::views::split(option.values, '|')) {
+  std::string_view values = option.values;
+  if (values.ends_with(kOfList)) values.remove_suffix(kOfList.size());
+  for (const auto part : std::views::split(values, '|')) {
     std::string choice(part.begin(), part.end());
     const auto same = [&](const std::string& other) {  // "tree" and "Tree" are two spellings of one
       return std::ranges::equal(choice, other, {}, ::tolower, ::tolower);
     };
+    if (same(std::string(kLeftToNccl))) continue;
     if (choice != option.default_value && std::ranges::none_of(choices, same)) choices.push_back(std::move(choice));
   }
   return choices;

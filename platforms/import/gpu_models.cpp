@@ -57,6 +57,22 @@ Sourced<Rate> nvlink(double gigabytes, const std::string& generation, const std:
 
 }  // namespace
 
+/// Model numbers of Intel's family 6 from which on NCCL takes sockets to be joined by faster links (src/graph/topo.cc).
+Cpu cpu_of(std::string_view vendor, int family, int model) {
+  constexpr int kSkylake = 0x55;
+  constexpr int kSapphireRapids = 0x8f;
+  constexpr int kEmeraldRapids = 0xcf;
+  if (vendor == "AuthenticAMD") return Cpu::amd;
+  if (vendor == "IBM" || vendor.starts_with("POWER")) return Cpu::power;
+  if (vendor == "ARM" || vendor.starts_with("0x")) return Cpu::arm;
+  if (vendor != "GenuineIntel") return Cpu::unknown;
+  constexpr int kFamily = 6;
+  return family != kFamily || model < kSkylake ? Cpu::broadwell
+         : model < kSapphireRapids             ? Cpu::skylake
+         : model < kEmeraldRapids              ? Cpu::sapphire_rapids
+                                               : Cpu::emerald_rapids;
+}
+
 const GpuModel* model_of_device(std::string_view device_id) {
   const auto* const found = std::ranges::find(kModels, device_id, &GpuModel::device_id);
   return found == kModels.end() ? nullptr : found;
@@ -95,6 +111,8 @@ void complete(GpuFacts& gpu) {
   if (told.memory) gpu.memory = std::move(told.memory);
   if (told.capability) gpu.capability = told.capability;
 }
+
+bool is_of_amd(std::string_view device_id) { return device_id.starts_with(kAmd); }
 
 bool computes(std::string_view device_id, unsigned pci_class) {
   constexpr unsigned kVga = 0x0300;

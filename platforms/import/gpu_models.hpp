@@ -41,6 +41,8 @@ std::optional<Sourced<Rate>> pcie_rate_of_transfers(double transfers, int lanes,
 /// By what the system reads from a link's status, in 10^9 bytes per second: which generations and widths have it.
 /// Nothing for 0.
 std::optional<Sourced<Rate>> pcie_rate_of_status(double gigabytes_per_second);
+/// By its PCI device.
+bool is_of_amd(std::string_view device_id);
 /// 3, 4 or 5: that of GPUs of this compute capability.
 int pcie_generation(const std::pair<int, int>& capability);
 

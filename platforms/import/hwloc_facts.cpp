@@ -101,10 +101,24 @@ class Gatherer {
     for (hwloc_obj_t package = nullptr;
          (package = hwloc_get_next_obj_by_type(topology_.get(), HWLOC_OBJ_PACKAGE, package)) != nullptr;) {
       packages_.push_back(package);
-      node_.sockets.push_back({info(package, "CPUModel")});
+      node_.sockets.push_back(socket_of(package));
     }
     // Some virtual machines have none.
-    if (packages_.empty()) node_.sockets.push_back({info(hwloc_get_root_obj(topology_.get()), "CPUModel")});
+    if (packages_.empty()) node_.sockets.push_back(socket_of(hwloc_get_root_obj(topology_.get())));
+  }
+
+  static SocketFacts socket_of(hwloc_obj_t object) {
+    const auto number = [&](const char* name) {
+      const std::string text = info(object, name);
+      int value = 0;
+      std::from_chars(text.data(), text.data() + text.size(), value);
+      return value;
+    };
+    std::string vendor = info(object, "CPUVendor");
+    if (vendor.empty()) vendor = info(object, "CPUImplementer");  // of Arm: "0x41"
+    if (vendor.empty()) vendor = info(object, "CPUModel");        // "POWER9"
+    return {.cpu_model = info(object, "CPUModel"),
+            .cpu = cpu_of(vendor, number("CPUFamilyNumber"), number("CPUModelNumber"))};
   }
 
   void add_memories() {

@@ -44,7 +44,7 @@ class NcclImport {
     for (const pugi::xml_node cpu : sorted_domains()) {
       if (node_.memories.empty() || node_.memories.back().number != domain_of(cpu)) {
         node_.memories.push_back({.number = domain_of(cpu), .sockets = {static_cast<int>(node_.sockets.size())}});
-        node_.sockets.emplace_back();
+        node_.sockets.push_back({.cpu = cpu_told_by(cpu)});
       }
       for (const pugi::xml_node child : cpu.children()) {
         const std::string_view kind = child.name();
@@ -71,6 +71,15 @@ class NcclImport {
 
  private:
   static std::string unknown(std::string_view kind) { return fmt::format("unknown element <{}>", kind); }
+
+  /// Of x86 by CPUID; of others the architecture says it.
+  static Cpu cpu_told_by(pugi::xml_node cpu) {
+    const std::string_view arch = cpu.attribute("arch").value();
+    if (arch == "ppc64") return Cpu::power;
+    if (arch == "arm64") return Cpu::arm;
+    return cpu_of(cpu.attribute("vendor").value(), XmlText::integer(cpu, "familyid").value_or(0),
+                  XmlText::integer(cpu, "modelid").value_or(0));
+  }
 
   static int domain_of(pugi::xml_node cpu) { return std::max(0, XmlText::integer(cpu, "numaid").value_or(0)); }
 
@@ -131,13 +140,16 @@ class NcclImport {
     return gpus;
   }
 
+  static bool is_by_amd(pugi::xml_node pci) {
+    return pci.child("gpu").attribute("gcn") || id_of(pci, "vendor") == "1002";
+  }
+
   /// sm 90 is compute capability 9.0, sm 103 is 10.3. In RCCL's files it is the number of compute units.
   static std::optional<std::pair<int, int>> capability_of(pugi::xml_node pci) {
     constexpr int kTen = 10;
     const pugi::xml_node gpu = pci.child("gpu");
     const auto sm = XmlText::integer(gpu, "sm");
-    const bool is_amd = gpu.attribute("gcn") || id_of(pci, "vendor") == "1002";
-    if (is_amd || !sm || *sm < kTen) return std::nullopt;
+    if (is_by_amd(pci) || !sm || *sm < kTen) return std::nullopt;
     return std::pair(*sm / kTen, *sm % kTen);
   }
 
@@ -145,6 +157,7 @@ class NcclImport {
     const pugi::xml_node gpu = pci.child("gpu");
     if (gpu.next_sibling("gpu")) xml_.fail(gpu.next_sibling("gpu"), "a second GPU on one PCI device");
     GpuFacts facts{.bus_id = pci.attribute("busid").value(),
+                   .by_amd = is_by_amd(pci),
                    .capability = capability_of(pci),
                    .links_told = static_cast<bool>(gpu)};
     const std::string vendor = id_of(pci, "vendor");

@@ -4,10 +4,12 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "platforms/yaml/sourced.hpp"
+#include "protocols/core/path.hpp"
 #include "protocols/core/units.hpp"
 
 namespace twinlink::model {
@@ -20,7 +22,12 @@ struct NumaFacts {
 
 struct SocketFacts {
   std::string cpu_model{};  ///< empty: unknown
+  Cpu cpu = Cpu::unknown;
 };
+
+/// What CPUID says of a processor of x86: its vendor as "GenuineIntel", family and model; of others the vendor alone,
+/// or none.
+Cpu cpu_of(std::string_view vendor, int family, int model);
 
 /// Something on the PCI buses that matters to a GPU: a GPU, an adapter, or what lies between one and its socket.
 struct PciFacts {
@@ -57,6 +64,7 @@ struct GpuFacts {
   std::string uuid{};       ///< "GPU-..."; empty: unknown
   std::string bus_id{};     ///< that of its PciFacts
   std::optional<Sourced<Bytes>> memory{};
+  bool by_amd = false;  ///< and not by NVIDIA
   std::optional<std::pair<int, int>> capability{};
   bool capability_told = true;          ///< false: the source led to it
   std::optional<Sourced<Rate>> pcie{};  ///< the most that GPU and slot have in common, each way

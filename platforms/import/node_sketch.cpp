@@ -70,6 +70,9 @@ class Builder {
     add_hubs();
     add_adapters();
     add_gpus();
+    for (const SocketFacts& socket : facts_.sockets) {
+      if (platform_.node.cpu == Cpu::unknown) platform_.node.cpu = socket.cpu;
+    }
     note_guesses();
     add_gpu_links();
     add_pcie();
@@ -81,6 +84,7 @@ class Builder {
       assume("GPUs reach each other where the wiring lets them, for no driver was asked");
     }
     assume_costs(platform_, base);
+    forget_blocks_of_amd();
     assume("the costs of copies, of the runtime and of messages" + (base == nullptr ? "" : ": as on " + base->name));
     describe();
   }
@@ -214,6 +218,17 @@ class Builder {
       if (!pci.place_known && facts_.memories.size() > 1) {
         note(fmt::format("{} ({}): nobody tells to which socket it belongs; the file has the first", name, gpu.bus_id));
       }
+    }
+  }
+
+  /// What is assumed of thread blocks is NVIDIA's.
+  void forget_blocks_of_amd() {
+    for (std::size_t i = 0; i < facts_.gpus.size(); ++i) {
+      const GpuFacts& gpu = facts_.gpus[i];
+      const bool xgmi = std::ranges::find(gpu.links, GpuLinks::Kind::xgmi, &GpuLinks::kind) != gpu.links.end();
+      if (!gpu.by_amd && !xgmi && !is_of_amd(gpu.device_id)) continue;
+      const auto type = std::ranges::find(platform_.gpu_types, node().gpus[i].type, &GpuType::name);
+      type->blocks.reset();
     }
   }
 

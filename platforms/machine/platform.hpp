@@ -25,6 +25,7 @@
 #include "protocols/core/rank.hpp"
 #include "protocols/core/units.hpp"
 #include "protocols/gpu/program.hpp"
+#include "protocols/gpu/release.hpp"
 
 namespace twinlink::model {
 
@@ -382,6 +383,7 @@ struct Node {
   std::vector<Link> links{};
   std::vector<ForcedWay> ways{};
   HostBuffers host_buffers = HostBuffers::near;
+  Cpu cpu = Cpu::unknown;
   /// Pairs of GPUs that reach each other's memory, where that does not follow from the ways; absent: it does.
   std::optional<std::vector<std::pair<std::string, std::string>>> peers{};
 };
@@ -464,6 +466,9 @@ struct Platform {
   NetworkCosts intra_node{};              ///< MPI through shared memory
   std::string library{};                  ///< the MPI library by the name of its presets: "ucx"; empty: not said
   RuntimeCosts runtime{};
+  /// By whose tables a library of collectives chooses; null: the folder of platforms has none.
+  std::shared_ptr<const gpu::Release> release{};
+  std::string release_named{};  ///< as the file names it; empty: the newest
   WithinNode within_node{};
   std::vector<LaterFault> later_faults{};
   std::vector<SlowedPart> slowed_parts{};

@@ -11,6 +11,7 @@
 #include "platforms/machine/platform_fields.hpp"
 #include "platforms/reader/node_checks.hpp"
 #include "platforms/reader/platform_file.hpp"
+#include "platforms/reader/release_reader.hpp"
 #include "platforms/reader/yaml_override.hpp"
 #include "platforms/yaml/yaml_document.hpp"
 #include "platforms/yaml/yaml_events.hpp"
@@ -224,6 +225,7 @@ Node read_node(Section& section) {
     });
   }
   node.host_buffers = read_word(section, "host_buffers", "'nodes'", kHostBuffers, HostBuffers::near);
+  node.cpu = read_word(section, "cpu", "'nodes'", kCpus, Cpu::unknown);
   read_peers(section, node);
   return node;
 }
@@ -375,6 +377,12 @@ void read_document(const YamlValue& document, Platform& platform, ReadContext& c
   }
   root.nested("driver", "'driver'", [&](Section& driver) { read_driver(driver, platform); });
   root.nested("mpi", "'mpi'", [&](Section& mpi) { read_mpi(mpi, platform); });
+  platform.release_named = root.optional("ccl", &Section::text).value_or("");
+  try {
+    platform.release = find_release(platform.release_named);
+  } catch (const UsageError& error) {
+    root.error(root.position("ccl"), std::string("'ccl': ") + error.what());
+  }
 }
 
 /// The names of the files that texts are of: each file has one name, which all its texts share.

@@ -172,6 +172,7 @@ class MapBuilder {
     add("links", node.links);
     if (!node.ways.empty()) add("ways", node.ways);
     if (node.host_buffers != HostBuffers::near) add("host_buffers", std::string(to_string(node.host_buffers)));
+    if (node.cpu != Cpu::unknown) add("cpu", std::string(to_string(node.cpu)));
     if (!node.peers) return;
     YamlValue list(Kind::list, {});
     for (const auto& [first, second] : *node.peers) list.items.emplace_back(first + " " + second);
@@ -219,6 +220,7 @@ std::string platform_text(const Platform& platform, const std::vector<std::strin
   parts.add("fabric", platform.fabric);
   parts.add("driver", std::move(driver.map));
   parts.add("mpi", std::move(mpi.map));
+  if (!platform.release_named.empty()) parts.add("ccl", platform.release_named);
   MapBuilder document;
   document.add("schema", YamlValue("2"));
   document.add("name", platform.name);

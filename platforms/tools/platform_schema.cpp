@@ -142,6 +142,7 @@ Json nodes() {
                      {{"from", text()}, {"to", text()}, {"count", count()}, {"bandwidth", reference("rate_number")}}))},
        {"ways", named(object({{"from", text()}, {"to", text()}, {"via", one_or_more()}}))},
        {"host_buffers", one_of(kHostBuffers)},
+       {"cpu", one_of(kCpus)},
        {"peers", {{"type", "array"}, {"items", matching("^[^ ]+ [^ ]+$")}}}});
 }
 
@@ -207,7 +208,8 @@ std::string platform_schema() {
                                                 {"nodes", reference("nodes")}}))},
                         {"fabric", fabric()},
                         {"driver", driver()},
-                        {"mpi", mpi()}});
+                        {"mpi", mpi()},
+                        {"ccl", text()}});
   Json definitions = definitions_of_numbers();
   definitions["nodes"] = nodes();
   definitions["copies"] = copies();

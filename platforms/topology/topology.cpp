@@ -383,6 +383,7 @@ Path Topology::path(const Place& a, const Place& b) const {
                                       "the platform does not say what a CPU's own copies of device memory "
                                       "cost: 'cpu-to-device' and 'cpu-from-device'");
   set_rates(path, gpu_of(a), gpu_of(b));
+  if (copy_of(a.node) == copy_of(b.node)) set_level(path, gpu_of(a), gpu_of(b));
   path.cuda_aware_mpi = platform_.software.cuda_aware_mpi();
   if (path.device_memory_on_network) path.hypothetical = platform_.fabric->rdma->hypothetical;
   return path;

@@ -224,6 +224,9 @@ class Topology {
   /// A UsageError that says which nodes and GPUs there are, or which failure has taken this one away.
   void require(const Place& place) const;
 
+  /// What is around the GPU of a place, which the platform has.
+  [[nodiscard]] DeviceFacts facts_of(const Place& place) const;
+
   /// How fast the CPUs of a memory run the code of driver and library, for on_cpu(): 1 where nothing is said.
   [[nodiscard]] double cpu_speed(std::size_t memory) const;
   /// Can a kernel move bytes between these ends? One of them says that the kernel runs there.
@@ -266,6 +269,11 @@ class Topology {
   [[nodiscard]] Answer rdma(std::size_t gpu) const;
   [[nodiscard]] Answer device_memory_on_network(const Place& a, const Place& b) const;
   void set_rates(Path& path, std::size_t a, std::size_t b) const;
+  void set_level(Path& path, std::size_t a, std::size_t b) const;
+  [[nodiscard]] bool joins_gpus(const Hop& hop) const;
+  [[nodiscard]] Level level_of(const Route& route) const;
+  [[nodiscard]] Level level_between(std::size_t a, std::size_t b) const;
+  [[nodiscard]] Rate slot_of(std::size_t gpu) const;
   [[nodiscard]] Answer gpu_programs(const Path& path, std::size_t a, std::size_t b) const;
   [[nodiscard]] Answer switch_reduces(std::size_t a, std::size_t b) const;
   [[nodiscard]] std::optional<CopyKind> kernel_kind(End from, End to) const;

@@ -214,6 +214,11 @@ const Passing* Ways::passing(std::string_view vertex) const {
   return found == index_.end() ? nullptr : vertices_[found->second].passing;
 }
 
+bool Ways::is_near_host(std::string_view vertex) const {
+  const auto found = index_.find(vertex);
+  return found != index_.end() && near_host_[found->second];
+}
+
 bool Ways::forwards(std::string_view vertex, Traffic traffic) const { return lets_through(passing(vertex), traffic); }
 
 bool Ways::ends_at(std::size_t vertex, Traffic traffic) const {

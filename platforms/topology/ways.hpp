@@ -60,6 +60,8 @@ class Ways {
   [[nodiscard]] std::map<std::string_view, std::size_t> hops_from(std::string_view from) const;
   /// What a vertex does with what passes it. nullptr: it is a GPU or an adapter.
   [[nodiscard]] const Passing* passing(std::string_view vertex) const;
+  /// Does it lead to a memory or an adapter past all GPUs? Of a GPU: no.
+  [[nodiscard]] bool is_near_host(std::string_view vertex) const;
   /// Does it pass such traffic on?
   [[nodiscard]] bool forwards(std::string_view vertex, Traffic traffic) const;
 

@@ -13,6 +13,9 @@ struct OptionChoice {
   Value value;
 };
 
+/// Ends Option::values of an option that takes a list.
+inline constexpr std::string_view kOfList = ",...";
+
 /// A table of choices, a constexpr variable of namespace scope:
 ///   constexpr Choices kBuffers{OptionChoice<bool>{"own", false}, OptionChoice<bool>{"shared", true}};
 /// It keeps its joined names itself. A template over the table would keep them once for all tables of one name, also
@@ -26,10 +29,14 @@ class Choices {
       if (length_ > 0) names_.at(length_++) = '|';
       for (const char letter : choice.name) names_.at(length_++) = letter;
     }
+    for (std::size_t i = 0; i < kOfList.size(); ++i) names_.at(length_ + i) = kOfList.at(i);
   }
 
   /// "own|shared": the names, as Option::values lists them. Lives as long as the table.
   [[nodiscard]] constexpr std::string_view names() const { return {names_.data(), length_}; }
+
+  /// "own|shared,...": the same of an option that takes a list of them, or, behind a '^', all but those.
+  [[nodiscard]] constexpr std::string_view list_names() const { return {names_.data(), length_ + kOfList.size()}; }
 
   [[nodiscard]] constexpr auto begin() const { return table_.begin(); }
   [[nodiscard]] constexpr auto end() const { return table_.end(); }
@@ -38,7 +45,7 @@ class Choices {
   static constexpr std::size_t kLongestName = 20;  // a longer one does not compile
 
   std::array<OptionChoice<Value>, kCount> table_;
-  std::array<char, kCount * kLongestName> names_{};
+  std::array<char, kCount * kLongestName + kOfList.size()> names_{};
   std::size_t length_ = 0;
 };
 

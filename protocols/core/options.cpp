@@ -10,10 +10,10 @@
 namespace twinlink {
 namespace {
 
-std::vector<std::string_view> split(std::string_view choices) {
+std::vector<std::string_view> split(std::string_view choices, char at = '|') {
   std::vector<std::string_view> parts;
   for (std::size_t begin = 0; begin <= choices.size();) {
-    const std::size_t end = std::min(choices.find('|', begin), choices.size());
+    const std::size_t end = std::min(choices.find(at, begin), choices.size());
     parts.push_back(choices.substr(begin, end - begin));
     begin = end + 1;
   }
@@ -55,8 +55,18 @@ void check_value(const Option& option, std::string_view value) {
     static_cast<void>(parse_size(value));
   } else if (option.values == "COUNT") {
     static_cast<void>(parse_count(value));
-  } else if (const auto choices = split(option.values); std::ranges::find(choices, value) == choices.end()) {
-    throw UsageError("'" + std::string(value) + "' is none of " + std::string(option.values));
+  } else {
+    std::string_view names = option.values;
+    std::vector<std::string_view> values{value};
+    if (names.ends_with(kOfList)) {
+      names.remove_suffix(kOfList.size());
+      values = split(value.substr(value.starts_with('^') ? 1 : 0), ',');
+    }
+    const auto choices = split(names);
+    for (const std::string_view each : values) {
+      if (std::ranges::find(choices, each) != choices.end()) continue;
+      throw UsageError("'" + std::string(each) + "' is none of " + std::string(option.values));
+    }
   }
 }
 
@@ -139,6 +149,11 @@ std::string_view OptionReader::text(std::string_view name) const {
   const Option* const option = find(protocol_, name);
   assert(option != nullptr);
   return option->default_value;
+}
+
+std::vector<std::string_view> OptionReader::list(std::string_view name) const {
+  const std::string_view value = text(name);
+  return split(value.substr(value.starts_with('^') ? 1 : 0), ',');
 }
 
 Bytes OptionReader::size(std::string_view name) const { return parse_size(text(name)); }

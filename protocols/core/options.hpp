@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "protocols/core/choices.hpp"
 #include "protocols/core/protocol.hpp"
@@ -51,8 +52,30 @@ class OptionReader {
     assert(found != table.end());
     return found->value;
   }
+  /// What a list stands for, of an option with Choices::list_names(): its members, or all of `table` but those.
+  template <class Value, std::size_t kCount>
+  [[nodiscard]] std::vector<Value> choices(std::string_view name, const Choices<Value, kCount>& table) const {
+    const bool all_but = text(name).starts_with('^');
+    const std::vector<std::string_view> named = list(name);
+    std::vector<Value> values;
+    const auto add = [&](const Value& value) {
+      if (std::ranges::find(values, value) == values.end()) values.push_back(value);
+    };
+    std::vector<Value> out;
+    for (const auto& choice : table) {
+      if (std::ranges::find(named, choice.name) == named.end()) continue;
+      if (all_but) out.push_back(choice.value);
+      if (!all_but) add(choice.value);
+    }
+    for (const auto& choice : table) {
+      if (all_but && std::ranges::find(out, choice.value) == out.end()) add(choice.value);
+    }
+    return values;
+  }
 
  private:
+  [[nodiscard]] std::vector<std::string_view> list(std::string_view name) const;
+
   const Protocol& protocol_;
   const Settings& settings_;
 };

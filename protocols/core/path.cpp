@@ -4,6 +4,17 @@
 
 namespace twinlink {
 
+std::string_view to_string(Level level) {
+  constexpr std::array<std::string_view, kLevels.size()> kNames{"LOC", "NVL", "C2C", "PIX", "PXB", "PHB", "SYS"};
+  return kNames.at(static_cast<std::size_t>(level));
+}
+
+std::string_view to_string(Cpu cpu) {
+  constexpr std::array<std::string_view, kCpus.size()> kNames{
+      "unknown", "broadwell", "skylake", "sapphire-rapids", "emerald-rapids", "amd", "power", "arm"};
+  return kNames.at(static_cast<std::size_t>(cpu));
+}
+
 std::string to_string(const Place& place) { return std::to_string(place.node) + "/" + std::to_string(place.gpu); }
 
 Place parse_place(std::string_view text) {

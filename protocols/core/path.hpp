@@ -2,6 +2,8 @@
 // ranks find it out when their job begins; Protocol::supports() decides by it, and by nothing else.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -21,11 +23,47 @@ struct Answer {
   static Answer refused(std::string why) { return {.yes = false, .reason = std::move(why)}; }
 };
 
+/// How far apart two devices of a node are, by the words of NCCL and nvidia-smi, from near to far.
+enum class Level : std::uint8_t {
+  loc,  ///< they are one
+  nvl,  ///< links of GPUs join them, or each to one switch
+  c2c,  ///< coherent links of a GPU to its CPU, beside which the adapter is
+  pix,  ///< below one PCIe switch
+  pxb,  ///< below several, and no CPU lies between
+  phb,  ///< by the PCIe of one CPU
+  sys   ///< by links between CPUs; also what nobody knows
+};
+inline constexpr std::array kLevels{Level::loc, Level::nvl, Level::c2c, Level::pix, Level::pxb, Level::phb, Level::sys};
+/// "LOC", "NVL", "C2C", "PIX", "PXB", "PHB", "SYS".
+std::string_view to_string(Level level);
+
+/// Whose CPUs a node has, as far as libraries tell them apart; of Intel's by what joins the sockets.
+enum class Cpu : std::uint8_t { unknown, broadwell, skylake, sapphire_rapids, emerald_rapids, amd, power, arm };
+inline constexpr std::array kCpus{Cpu::unknown,        Cpu::broadwell, Cpu::skylake, Cpu::sapphire_rapids,
+                                  Cpu::emerald_rapids, Cpu::amd,       Cpu::power,   Cpu::arm};
+/// "unknown", "sapphire-rapids".
+std::string_view to_string(Cpu cpu);
+constexpr bool is_intel(Cpu cpu) { return cpu >= Cpu::broadwell && cpu <= Cpu::emerald_rapids; }
+
+/// What a device is and what is around it, by the system: rules go by this and never by a name.
+struct DeviceFacts {
+  int capability = 0;                ///< compute capability: 10 times its first number, and its second; 0: unknown
+  int links = 0;                     ///< to other GPUs, or to a switch that joins them
+  Rate pcie{};                       ///< of its slot, each way; zero: it has none, or nobody knows
+  Cpu cpu = Cpu::unknown;            ///< of its node
+  int adapter = -1;                  ///< which of its node's it uses; -1: none
+  Rate adapter_rate{};               ///< of that one, each way; zero: nobody knows
+  Level adapter_level = Level::sys;  ///< how far from it
+
+  friend bool operator==(const DeviceFacts&, const DeviceFacts&) = default;
+};
+
 /// Where a rank runs: its node and its GPU. Printed as NODE/GPU, as the command lines take it.
 struct Place {
   int node = 0;
   int gpu = 0;
   std::string device{};  ///< the device's model, for people: "Tesla M2090", "NVIDIA H200", "emulated"
+  DeviceFacts facts{};
 
   friend bool operator==(const Place& a, const Place& b) { return a.node == b.node && a.gpu == b.gpu; }
 };
@@ -65,6 +103,12 @@ struct Path {
 
   /// Does the MPI library take device pointers?
   Answer cuda_aware_mpi = Answer::granted();
+
+  /// How far apart the two GPUs are, where they share a node or reach each other; and how many links of GPUs join them,
+  /// of a switch those of the one with fewer.
+  Level level = Level::sys;
+  int links = 0;
+  bool switched = false;  ///< those lead to a switch
 
   /// What the narrowest link between the two GPUs lets through, where they reach each other; and what the adapter next
   /// to one of them carries to the other's, where they are on different nodes. Zero: nobody can tell.

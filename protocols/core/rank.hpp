@@ -32,6 +32,7 @@ namespace twinlink {
 namespace gpu {
 struct Work;
 struct FifoSlot;
+struct Release;
 }  // namespace gpu
 
 /// A rank of the job, 0 to ranks()-1.
@@ -196,6 +197,9 @@ struct Position {
   RankId id{};
   std::span<const Place> places{};  ///< of all ranks of the job
   int numa_domains = 1;             ///< for host memory; with one, near and far are the same
+  /// By whose rule and tables a library of collectives chooses; null: nobody says, and none can be played. Outlives the
+  /// rank.
+  const gpu::Release* release = nullptr;
 };
 
 /// What a protocol sees of one rank of a running job. Not thread-safe: a rank is one thread of control. Whoever

@@ -2,24 +2,19 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <vector>
 
 #include "protocols/core/tags.hpp"
 
 namespace twinlink::nccl {
 namespace {
 
-/// What stores reach, in units that NVLinks and PCIe links are whole numbers of, nearly.
-std::uint16_t units_of(Rate rate) {
-  constexpr double kUnit = 1e9;
-  constexpr double kMost = 65535;
-  return static_cast<std::uint16_t>(std::min(std::round(rate.bytes_per_second() / kUnit), kMost));
-}
-
 struct Facts {
-  Rates rates{};
-  float adapter = 0;  ///< bytes a second
-  std::uint8_t all_reach = 1;
+  Near::Square<std::uint8_t> links{};
+  Near::Square<Level> levels{};
+  Level farthest = Level::loc;
+  std::uint8_t switched = 1;
+  std::uint8_t all_meet = 1;
   std::uint8_t one_island = 1;
   std::uint8_t reduces = 1;
 };
@@ -35,7 +30,7 @@ bool is_near(const Path& path) { return path.same_node || path.peer_access.yes; 
 /// This rank's part of what is learnt.
 class Own {
  public:
-  Own(Rank& rank, bool p2p) : rank_(rank), p2p_(p2p) {
+  Own(Rank& rank, const Geometry& geometry) : rank_(rank), geometry_(geometry) {
     for (int r = 0; r < rank.ranks() && island_ < 0; ++r) {
       if (r == rank.id().value || is_near(rank.path_to(RankId{r}))) island_ = r;
     }
@@ -44,35 +39,42 @@ class Own {
 
   void tell(Facts& facts) const {
     const int self = rank_.id().value;
-    int row = 0;
-    int column = 0;
-    for (int r = 0; r < rank_.ranks(); ++r) {
-      if (r != self && !rank_.path_to(RankId{r}).switch_reduces) facts.reduces = 0;
-      if (r != self && is_near(rank_.path_to(RankId{r}))) {
-        if (!p2p_ || !rank_.path_to(RankId{r}).peer_access) facts.all_reach = 0;
-      } else if (r != self) {
-        if (self == 0 && facts.adapter == 0) {
-          facts.adapter = static_cast<float>(rank_.path_to(RankId{r}).adapter_rate.bytes_per_second());
-        }
-        continue;
-      }
-      if (r < self) ++row;
-    }
     if (island_ != 0) facts.one_island = 0;
-    if (island_ != 0 || row >= static_cast<int>(Rates::kMost)) return;
-    for (int r = 0; r < rank_.ranks() && column < static_cast<int>(Rates::kMost); ++r) {
-      if (r != self && !is_near(rank_.path_to(RankId{r}))) continue;
-      if (r != self) {
-        facts.rates.from_to[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)] =
-            units_of(rank_.path_to(RankId{r}).peer_rate);
-      }
-      ++column;
+    std::vector<const Path*> row;  // by member of the island; null: this one
+    std::size_t own = 0;
+    for (int r = 0; r < rank_.ranks(); ++r) {
+      const Path* const path = r == self ? nullptr : &rank_.path_to(RankId{r});
+      if (path != nullptr && !path->switch_reduces) facts.reduces = 0;
+      if (path != nullptr && !is_near(*path)) continue;
+      if (r == self) own = row.size();
+      row.push_back(path);
     }
+    for (const Path* path : row) {
+      if (path != nullptr && !meet_in_memory(*path, geometry_)) facts.all_meet = 0;
+    }
+    if (island_ == 0) tell_of_first(facts, own, row);
   }
 
  private:
+  /// GPUs that may not meet in memory meet in that of the CPU.
+  void tell_of_first(Facts& facts, std::size_t own, const std::vector<const Path*>& row) const {
+    for (std::size_t member = 0; member < row.size(); ++member) {
+      if (row[member] == nullptr) continue;
+      const Path& path = *row[member];
+      const bool meet = meet_in_memory(path, geometry_);
+      const Level level = meet ? path.level : std::max(path.level, Level::phb);
+      facts.farthest = std::max(facts.farthest, level);
+      if (!meet || level != Level::nvl || !path.switched) facts.switched = 0;
+      if (own >= Near::kMost || member >= Near::kMost) continue;
+      constexpr int kMostLinks = 255;
+      facts.levels[own][member] = level;
+      facts.links[own][member] =
+          static_cast<std::uint8_t>(meet && level == Level::nvl ? std::min(path.links, kMostLinks) : 0);
+    }
+  }
+
   Rank& rank_;
-  bool p2p_;
+  const Geometry& geometry_;
   std::int32_t island_ = -1;
 };
 
@@ -122,15 +124,15 @@ class Round {
 
 }  // namespace
 
-Outcome agree(Rank& rank, bool p2p, Seconds deadline, Agreement& agreement) {
-  const Own own(rank, p2p);
+Outcome agree(Rank& rank, const Geometry& geometry, Seconds deadline, Agreement& agreement) {
+  const Own own(rank, geometry);
   Round round(rank, deadline);
   Facts facts;
   if (Outcome outcome = round.go(facts, [&](Facts& all) { own.tell(all); }); !outcome.ok()) return outcome;
   agreement.reduces = facts.reduces != 0;
-  agreement.all_reach = facts.all_reach != 0;
-  agreement.rates = facts.rates;
-  agreement.adapter = Rate{facts.adapter};
+  agreement.all_meet = facts.all_meet != 0;
+  agreement.near = {
+      .links = facts.links, .levels = facts.levels, .farthest = facts.farthest, .switched = facts.switched != 0};
   const auto self = static_cast<std::size_t>(rank.id().value);
   const auto ranks = static_cast<std::size_t>(rank.ranks());
   agreement.island.assign(ranks, 0);

@@ -6,19 +6,20 @@
 #include <vector>
 
 #include "protocols/core/rank.hpp"
-#include "protocols/nccl/formation.hpp"
+#include "protocols/nccl/peer_fifos.hpp"
+#include "protocols/nccl/search.hpp"
 
 namespace twinlink::nccl {
 
 struct Agreement {
   bool reduces = false;                ///< switches add up between all pairs
-  bool all_reach = false;              ///< whoever shares a node, or a domain, reaches the others' memory
+  bool all_meet = false;               ///< whoever shares a node, or a domain, meets in the others' memory
   std::vector<std::int32_t> island{};  ///< of each rank: the first rank that shares its node or reaches its memory
-  Rates rates{};                       ///< between those of the first one
-  Rate adapter{};                      ///< what an adapter carries between nodes, as rank 0 knows it
+  Near near{};                         ///< of the first one
 };
 
 /// With the ranks before and behind this one, which have been connected for tags::kHeader.
-Outcome agree(Rank& rank, bool p2p, Seconds deadline, Agreement& agreement);
+/// `geometry` says who is near enough to meet in memory.
+Outcome agree(Rank& rank, const Geometry& geometry, Seconds deadline, Agreement& agreement);
 
 }  // namespace twinlink::nccl

@@ -56,8 +56,8 @@ constexpr Bytes kSlotOfSwitch = 128_KiB;
 
 class NcclCommunicator final : public Communicator {
  public:
-  NcclCommunicator(Rank& rank, const Settings& settings, const Options& with_peers, const Options& without_peers)
-      : rank_(rank), timeout_(settings.timeout), options_(with_peers), without_peers_(without_peers) {}
+  NcclCommunicator(Rank& rank, const Settings& settings, const Options& options)
+      : rank_(rank), timeout_(settings.timeout), options_(options) {}
   ~NcclCommunicator() override {
     for (FifosByPeer* const fifos_of : {&peers_, &behind_switch_}) {
       while (!fifos_of->empty()) fifos_of->erase(fifos_of->begin());
@@ -247,29 +247,64 @@ class NcclCommunicator final : public Communicator {
       if (Outcome outcome = meet(peer, deadline); !outcome.ok()) return outcome;
     }
     Agreement all;
-    if (Outcome outcome = agree(rank_, options_.p2p, deadline, all); !outcome.ok()) return outcome;
-    formation_.emplace(all.island, all.rates);
-    // In a mesh not all reach each other, but those that are neighbours in its rings do.
-    if (!all.all_reach && (formation_->rings() < 2 || !options_.p2p)) options_ = without_peers_;
-    know_nodes(all.adapter);
-    options_.ground.reduces = all.reduces && options_.nvls && options_.p2p;
+    if (Outcome outcome = agree(rank_, options_.geometry, deadline, all); !outcome.ok()) return outcome;
+    formation_.emplace(all.island);
+    look_around(all);
     chosen_.clear();
     agreed_ = true;
     return {};
   }
 
-  /// The rule learns how many nodes there are, and what joins them.
-  void know_nodes(Rate adapter) {
+  /// The rule learns what joins the ranks within a node, and the nodes.
+  void look_around(const Agreement& all) {
     gpu::Ground& ground = options_.ground;
+    std::vector<DeviceFacts> members;
+    for (const std::int32_t rank : formation_->ranks().front()) members.push_back(rank_.place(RankId{rank}).facts);
+    const gpu::Release& release = *rank_.position().release;
+    Found found = look_within(release, members, all.near);
+    const auto [least, most] =
+        std::ranges::minmax(rank_.position().places, {}, [](const Place& place) { return place.facts.capability; });
+    ground.release = &release;
+    ground.capability = least.facts.capability;
+    ground.alike = least.facts.capability == most.facts.capability;
+    ground.cpu = rank_.place(RankId{0}).facts.cpu;
+    ground.within = found.within;
+    ground.ring = found.ring;
+    ground.links_of_gpu = found.links_of_gpu;
+    ground.one_order = found.one_order();
+    ground.searched = gpu::doubled(release, found.channels, ground.capability);
     ground.nodes = static_cast<int>(formation_->islands());
     ground.per_node = static_cast<int>(formation_->members());
-    if (ground.nodes == 1) return;
-    ground.network = Rate{adapter.bytes_per_second() * ground.per_node};
-    // Two channels for each rail.
-    if (!options_.fixed.channels && !options_.limits_channels) {
-      ground.channels = std::min(2 * ground.per_node, ground.channels);
-      options_.geometry.channels = ground.channels;
+    ground.reduces = all.reduces && options_.nvls && options_.p2p();
+    if (ground.nodes > 1) look_at_adapters(ground);
+    formation_->take(std::move(found.rings));
+    settle_channels(options_);
+  }
+
+  /// Those that the GPUs of an island use, of the island with the fewest.
+  void look_at_adapters(gpu::Ground& ground) {
+    int fewest = ground.per_node;
+    Rate each{};
+    Rate slot{};
+    ground.to_adapter = Level::loc;
+    for (const std::vector<std::int32_t>& island : formation_->ranks()) {
+      std::map<std::pair<int, int>, Level> nearest;  // by node and adapter
+      for (const std::int32_t rank : island) {
+        const Place& place = rank_.place(RankId{rank});
+        const DeviceFacts& facts = place.facts;
+        if (facts.adapter < 0) continue;
+        const auto [found, is_new] = nearest.try_emplace({place.node, facts.adapter}, facts.adapter_level);
+        if (!is_new) found->second = std::min(found->second, facts.adapter_level);
+        const auto narrow = [](Rate& rate, Rate other) {
+          if (other != Rate{}) rate = rate == Rate{} ? other : std::min(rate, other);
+        };
+        narrow(each, facts.adapter_rate);
+        if (facts.pcie != Rate{}) narrow(slot, gpu::slot_of(*ground.release, facts));
+      }
+      for (const auto& [adapter, level] : nearest) ground.to_adapter = std::max(ground.to_adapter, level);
+      if (!nearest.empty()) fewest = std::min(fewest, static_cast<int>(nearest.size()));
     }
+    gpu::look_between_nodes(ground, fewest, each, slot);
   }
 
   void fail() {
@@ -293,7 +328,6 @@ class NcclCommunicator final : public Communicator {
   Rank& rank_;
   Seconds timeout_;
   Options options_;
-  Options without_peers_;
   mutable std::map<Operation, gpu::LastChoice> chosen_{};
   bool agreed_ = false;
   std::optional<Formation> formation_;
@@ -305,9 +339,8 @@ class NcclCommunicator final : public Communicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_communicator(Rank& rank, const Settings& settings, const Options& with_peers,
-                                                const Options& without_peers) {
-  return std::make_unique<NcclCommunicator>(rank, settings, with_peers, without_peers);
+std::unique_ptr<Communicator> make_communicator(Rank& rank, const Settings& settings, const Options& options) {
+  return std::make_unique<NcclCommunicator>(rank, settings, options);
 }
 
 }  // namespace twinlink::nccl

@@ -13,9 +13,7 @@ namespace twinlink::nccl {
 /// The tags of a connection: its places, and its lengths.
 inline constexpr std::array kControlTags{tags::kReady, tags::kHeader};
 
-/// `with_peers` where the GPUs of each node reach each other's memory, and `without_peers` where some do not. `rank`
-/// outlives it.
-std::unique_ptr<Communicator> make_communicator(Rank& rank, const Settings& settings, const Options& with_peers,
-                                                const Options& without_peers);
+/// `options` with their levels settled. `rank` outlives it.
+std::unique_ptr<Communicator> make_communicator(Rank& rank, const Settings& settings, const Options& options);
 
 }  // namespace twinlink::nccl

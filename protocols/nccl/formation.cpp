@@ -2,107 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <utility>
 
 namespace twinlink::nccl {
-namespace {
-
-using Ring = std::vector<std::int32_t>;
-
-Ring in_order(std::size_t members) {
-  Ring ring(members);
-  std::iota(ring.begin(), ring.end(), 0);
-  return ring;
-}
-
-/// Of all rings through the members the one whose narrowest link lets most through, and of those the one with the most
-/// on all links together.
-class Search {
- public:
-  Search(std::size_t members, const Rates& rates) : members_(members), rates_(rates), ring_{0}, used_(members) {
-    used_[0] = true;
-    go_on(std::uint16_t(-1), 0);
-  }
-
-  [[nodiscard]] std::uint16_t narrowest() const { return narrowest_; }
-  [[nodiscard]] const Ring& ring() const { return best_; }
-
- private:
-  [[nodiscard]] std::uint16_t rate(std::int32_t from, std::int32_t to) const {
-    return rates_.from_to[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
-  }
-  void go_on(std::uint16_t narrowest, std::uint32_t sum) {
-    if (narrowest < narrowest_ || narrowest == 0) return;
-    const std::int32_t last = ring_.back();
-    if (ring_.size() == members_) {
-      narrowest = std::min(narrowest, rate(last, 0));
-      sum += rate(last, 0);
-      if (narrowest > narrowest_ || (narrowest == narrowest_ && sum > sum_)) {
-        narrowest_ = narrowest;
-        sum_ = sum;
-        best_ = ring_;
-      }
-      return;
-    }
-    for (std::int32_t next = 1; next < static_cast<std::int32_t>(members_); ++next) {
-      if (used_[static_cast<std::size_t>(next)]) continue;
-      used_[static_cast<std::size_t>(next)] = true;
-      ring_.push_back(next);
-      go_on(std::min(narrowest, rate(last, next)), sum + rate(last, next));
-      ring_.pop_back();
-      used_[static_cast<std::size_t>(next)] = false;
-    }
-  }
-
-  std::size_t members_;
-  const Rates& rates_;
-  Ring ring_;
-  std::vector<bool> used_;
-  std::uint16_t narrowest_ = 0;
-  std::uint32_t sum_ = 0;
-  Ring best_;
-};
-
-bool all_alike(std::size_t members, const Rates& rates) {
-  const std::uint16_t first = rates.from_to[0][1];
-  for (std::size_t a = 0; a < members; ++a) {
-    for (std::size_t b = 0; b < members; ++b) {
-      if (a != b && rates.from_to[a][b] != first) return false;
-    }
-  }
-  return true;
-}
-
-std::size_t index(std::int32_t number) { return static_cast<std::size_t>(number); }
-
-}  // namespace
-
-std::vector<Ring> rings_within(std::size_t members, const Rates& rates) {
-  std::vector<Ring> rings;
-  if (members < 3 || members > Rates::kMost || all_alike(members, rates)) return {in_order(members)};
-  Rates left = rates;
-  std::vector<std::uint16_t> narrowest;
-  for (;;) {
-    const Search search(members, left);
-    if (search.narrowest() == 0) break;
-    rings.push_back(search.ring());
-    narrowest.push_back(search.narrowest());
-    for (std::size_t i = 0; i < members; ++i) {
-      const std::size_t from = index(search.ring()[i]);
-      const std::size_t to = index(search.ring()[(i + 1) % members]);
-      left.from_to[from][to] = static_cast<std::uint16_t>(left.from_to[from][to] - search.narrowest());
-    }
-  }
-  if (rings.empty()) return {in_order(members)};
-  // Channels have equal shares: a ring of twice the rate is two of them.
-  const std::uint16_t unit = std::ranges::min(narrowest);
-  const std::size_t found = rings.size();
-  for (std::size_t i = 0; i < found; ++i) {
-    for (int more = narrowest[i] / unit; more > 1; --more) rings.push_back(rings[i]);
-  }
-  return rings;
-}
 
 /// Numbers in binary: who ends in ...10..0 has below it those that end in 01..0 and 11..0 at this place, and so on down
 /// to the odd ones, which are leaves; 0 is the root. The other tree has the numbers from behind, or of an odd count one
@@ -134,14 +36,14 @@ TreeLinks binary_tree(std::int32_t node, std::int32_t count, bool other) {
   return links;
 }
 
-Formation::Formation(const std::vector<std::int32_t>& island, const Rates& rates) {
+Formation::Formation(const std::vector<std::int32_t>& island) {
   std::map<std::int32_t, std::size_t> places;
   for (std::size_t rank = 0; rank < island.size(); ++rank) {
     const auto [found, is_new] = places.try_emplace(island[rank], islands_.size());
     if (is_new) islands_.emplace_back();
     islands_[found->second].push_back(static_cast<std::int32_t>(rank));
   }
-  rings_ = rings_within(islands_.front().size(), rates);
+  rings_ = {in_order(members())};
 }
 
 bool Formation::is_plain() const {

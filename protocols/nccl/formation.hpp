@@ -10,24 +10,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "protocols/gpu/program.hpp"
+#include "protocols/nccl/search.hpp"
 
 namespace twinlink::nccl {
-
-/// What stores between the GPUs of an island reach, row by row, in one unit; zero: they do not reach each other.
-struct Rates {
-  /// Of larger islands nothing is known.
-  static constexpr std::size_t kMost = 8;
-
-  std::array<std::array<std::uint16_t, kMost>, kMost> from_to{};
-};
-
-/// Rings through `members` ranks, each as a list of their numbers: those that reach most, one after the other, as long
-/// as there are links left that no ring before has taken; one of twice the rate twice. In their order where all pairs
-/// are alike, or there are too many.
-std::vector<std::vector<std::int32_t>> rings_within(std::size_t members, const Rates& rates);
 
 /// Links of a binary tree by numbers; -1: none.
 struct TreeLinks {
@@ -45,15 +34,17 @@ struct Neighbourhood {
 
 class Formation {
  public:
-  /// `island` of each rank: any number that its members share. `rates` are those of the first one, and all are taken to
-  /// be alike.
-  Formation(const std::vector<std::int32_t>& island, const Rates& rates);
+  /// `island` of each rank: any number that its members share. All are taken to be like the first one, with one ring in
+  /// the members' order.
+  explicit Formation(const std::vector<std::int32_t>& island);
+  /// Rings within the first one, at least one: channels take turns at them.
+  void take(std::vector<Ring> rings) { rings_ = std::move(rings); }
 
   [[nodiscard]] std::size_t islands() const { return islands_.size(); }
   /// Of the first one.
   [[nodiscard]] std::size_t members() const { return islands_.front().size(); }
-  /// Rings that do not share links, within an island.
-  [[nodiscard]] std::size_t rings() const { return rings_.size(); }
+  /// The ranks of each.
+  [[nodiscard]] const std::vector<std::vector<std::int32_t>>& ranks() const { return islands_; }
   /// One ring of all ranks in their order.
   [[nodiscard]] bool is_plain() const;
   [[nodiscard]] Neighbourhood of(std::int32_t rank, std::int32_t channel) const;
@@ -63,7 +54,7 @@ class Formation {
   void put_into_tree(gpu::Stand& stand, std::int32_t rank, std::int32_t channel) const;
 
   std::vector<std::vector<std::int32_t>> islands_;  ///< their ranks
-  std::vector<std::vector<std::int32_t>> rings_;    ///< of members
+  std::vector<Ring> rings_;                         ///< of members
 };
 
 }  // namespace twinlink::nccl

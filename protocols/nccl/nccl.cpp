@@ -49,7 +49,6 @@ using nccl::kSlots;
 using nccl::leave_room_for_others;
 using nccl::Options;
 using nccl::PeerFifos;
-using nccl::read_options;
 using nccl::require_meeting;
 
 /// What an end says of the messages of an exchange.
@@ -188,9 +187,9 @@ class NcclChannel final : public Channel {
 };
 
 void require_switch(const Path& path, const Options& options) {
-  if (options.fixed.algorithm != gpu::Algorithm::nvls || (path.switch_reduces && options.p2p)) return;
+  if (!nccl::only_by_switch(options) || (path.switch_reduces && options.p2p())) return;
   throw UnavailableError("protocol 'nccl' cannot run here: algo is nvls, but " +
-                         (options.p2p ? path.switch_reduces.reason : "GPUs may not meet in each other's memory"));
+                         (options.p2p() ? path.switch_reduces.reason : "GPUs may not meet in each other's memory"));
 }
 
 class Nccl final : public Protocol {
@@ -213,7 +212,9 @@ class Nccl final : public Protocol {
     check_settings(*this, settings);
     const Path& path = rank.path_to(peer);
     require_support(*this, path);
-    Options options = read_options(*this, settings, rank.place(std::min(rank.id(), peer)).device, path.peer_access.yes);
+    nccl::require_release(rank);
+    Options options = nccl::read_options(*this, settings);
+    nccl::look_at(rank, peer, options);
     require_meeting(path, options);
     leave_room_for_others(options, rank.ranks());
     return std::make_unique<NcclChannel>(rank, peer, settings, options);
@@ -222,16 +223,17 @@ class Nccl final : public Protocol {
     check_settings(*this, settings);
     if (rank.ranks() < 2) throw UsageError("protocol 'nccl': a collective needs two ranks at least");
     nccl::require_slots(settings);
-    const std::string_view model = rank.place(RankId{0}).device;
-    const Options with_peers = read_options(*this, settings, model, true);
+    nccl::require_release(rank);
+    Options options = nccl::read_options(*this, settings);
+    nccl::settle_levels(rank, options);
     for (int r = 0; r < rank.ranks(); ++r) {
       if (r == rank.id().value) continue;
       const Path& path = rank.path_to(RankId{r});
       require_support(*this, path);
-      require_meeting(path, with_peers);
-      require_switch(path, with_peers);
+      require_meeting(path, options);
+      require_switch(path, options);
     }
-    return nccl::make_communicator(rank, settings, with_peers, read_options(*this, settings, model, false));
+    return nccl::make_communicator(rank, settings, options);
   }
 };
 

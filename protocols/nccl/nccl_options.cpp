@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "protocols/core/options.hpp"
 
@@ -23,11 +24,11 @@ constexpr Choices kAlgorithms{
     OptionChoice<Algorithm>{"tree", gpu::Algorithm::tree}, OptionChoice<Algorithm>{"nvls", gpu::Algorithm::nvls},
     OptionChoice<Algorithm>{"Ring", gpu::Algorithm::ring}, OptionChoice<Algorithm>{"Tree", gpu::Algorithm::tree},
     OptionChoice<Algorithm>{"NVLS", gpu::Algorithm::nvls}};
-/// How far apart GPUs may be that meet in device memory, and a GPU and its adapter: nowhere, over NVLinks, anywhere.
-enum class Level { none, links, all };
-constexpr Choices kPeerLevels{OptionChoice<Level>{"SYS", Level::all}, OptionChoice<Level>{"NVL", Level::links},
-                              OptionChoice<Level>{"LOC", Level::none}};
-constexpr Choices kAdapterLevels{OptionChoice<Level>{"SYS", Level::all}, OptionChoice<Level>{"LOC", Level::none}};
+using MostLevel = std::optional<Level>;
+constexpr Choices kLevelNames{OptionChoice<MostLevel>{"auto", std::nullopt}, OptionChoice<MostLevel>{"LOC", Level::loc},
+                              OptionChoice<MostLevel>{"NVL", Level::nvl},    OptionChoice<MostLevel>{"PIX", Level::pix},
+                              OptionChoice<MostLevel>{"PXB", Level::pxb},    OptionChoice<MostLevel>{"PHB", Level::phb},
+                              OptionChoice<MostLevel>{"SYS", Level::sys}};
 using Format = std::optional<LineFormat>;
 constexpr Choices kFormats{
     OptionChoice<Format>{"auto", std::nullopt},        OptionChoice<Format>{"ll", LineFormat::ll},
@@ -37,9 +38,9 @@ constexpr Choices kFormats{
 
 constexpr std::array kOptions{
     Option{
-        "algo", kAlgorithms.names(), "auto",
+        "algo", kAlgorithms.list_names(), "auto",
         "how an all-reduce goes, in rings, in trees, or by a switch that adds up; other collectives have rings alone"},
-    Option{"proto", kFormats.names(), "auto",
+    Option{"proto", kFormats.list_names(), "auto",
            "line format: ll and ll128 carry flags with the data, simple counts behind a fence; auto: as NCCL chooses"},
     Option{"channels", "COUNT", "0", "thread blocks of a kernel, each with a share of the bytes; 0: as NCCL chooses"},
     Option{"min_channels", "COUNT", "0", "as NCCL chooses, but no fewer; 0: no limit"},
@@ -48,11 +49,11 @@ constexpr std::array kOptions{
            "of a channel's FIFO, whose slots are then a part of it; 0: as many slots as the depth"},
     Option{"nvls_enable", kSwitch.names(), "1", "let a switch that adds up do it where the rule chooses so"},
     Option{"p2p_disable", kSwitch.names(), "0", "meet in host memory even where GPUs reach each other's"},
-    Option{"p2p_level", kPeerLevels.names(), "SYS",
-           "where GPUs meet in device memory: wherever they reach it, over NVLinks alone, nowhere"},
+    Option{"p2p_level", kLevelNames.names(), "auto",
+           "the farthest GPUs that meet in device memory, by NVLinks, one PCIe switch, several, a CPU, or any way"},
     Option{"shm_disable", kSwitch.names(), "0", "do not meet in host memory"},
-    Option{"gdr_level", kAdapterLevels.names(), "SYS",
-           "where slots between nodes lie in device memory: wherever adapters read and write it, nowhere"},
+    Option{"gdr_level", kLevelNames.names(), "auto",
+           "the farthest adapters for which slots between nodes lie in device memory, where they reach it"},
     Option{"pxn_disable", kSwitch.names(), "0",
            "messages to another rail leave by the own adapter, not from the GPU of the node that is beside that rail"},
 };
@@ -80,32 +81,39 @@ int channels_of(const OptionReader& read, std::string_view name) {
 
 /// What the rule may choose from: limits of the channels, or their number.
 void limit_channels(const OptionReader& read, Options& options) {
-  const int least = channels_of(read, "min_channels");
-  const int most = channels_of(read, "max_channels");
+  options.least_channels = channels_of(read, "min_channels");
+  options.most_channels = channels_of(read, "max_channels");
   const int fixed = channels_of(read, "channels");
-  if (most > 0 && least > most) {
-    throw UsageError("protocol 'nccl': min_channels is " + std::to_string(least) + ", and max_channels " +
-                     std::to_string(most));
+  if (options.most_channels > 0 && options.least_channels > options.most_channels) {
+    throw UsageError("protocol 'nccl': min_channels is " + std::to_string(options.least_channels) +
+                     ", and max_channels " + std::to_string(options.most_channels));
   }
-  if (fixed > 0 && (least > 0 || most > 0)) {
+  if (fixed > 0 && (options.least_channels > 0 || options.most_channels > 0)) {
     throw UsageError(
         "protocol 'nccl': channels says how many there are, which leaves nothing to min_channels and "
         "max_channels");
   }
   if (fixed > 0) options.fixed.channels = fixed;
-  options.limits_channels = least > 0 || most > 0;
-  options.ground.least_channels = std::max(least, 1);
-  if (most > 0) options.ground.channels = std::min(options.ground.channels, most);
-  options.ground.channels = std::max(options.ground.channels, options.ground.least_channels);
 }
 
 /// What the user says of a switch that adds up.
 void require_switch(const Options& options) {
-  if (options.fixed.algorithm != gpu::Algorithm::nvls) return;
+  if (!only_by_switch(options)) return;
   if (!options.nvls) throw UsageError("protocol 'nccl': algo is nvls, and nvls_enable forbids it");
-  if (options.fixed.format.value_or(LineFormat::simple) == LineFormat::simple) return;
+  if (options.fixed.leaves(LineFormat::simple)) return;
   throw UsageError("protocol 'nccl': algo is nvls, which has slots of simple alone, and proto is " +
-                   std::string(to_string(*options.fixed.format)));
+                   std::string(to_string(options.fixed.formats.front())));
+}
+
+/// What a list leaves; nothing: "auto".
+template <class T, std::size_t kCount>
+std::vector<T> chosen(const OptionReader& read, std::string_view name, const Choices<std::optional<T>, kCount>& table) {
+  std::vector<T> values;
+  for (const std::optional<T>& value : read.choices(name, table)) {
+    if (value) values.push_back(*value);
+  }
+  if (!values.empty() || read.text(name) == "auto") return values;
+  throw UsageError("protocol 'nccl': " + std::string(name) + "=" + std::string(read.text(name)) + " leaves nothing");
 }
 
 /// Of each slot: a chunk, or its part of the buffer.
@@ -126,27 +134,74 @@ Bytes slot_of(const OptionReader& read, const Settings& settings, int slots) {
 std::span<const Option> option_list() { return kOptions; }
 std::span<const Alias> alias_list() { return kAliases; }
 
-Options read_options(const Protocol& protocol, const Settings& settings, std::string_view model, bool peer_access) {
+bool only_by_switch(const Options& options) {
+  return options.fixed.algorithms.size() == 1 && options.fixed.algorithms.front() == gpu::Algorithm::nvls;
+}
+
+Options read_options(const Protocol& protocol, const Settings& settings) {
   const OptionReader read(protocol, settings);
   Options options;
-  options.fixed.format = read.choice("proto", kFormats);
-  options.fixed.algorithm = read.choice("algo", kAlgorithms);
+  options.fixed.formats = chosen(read, "proto", kFormats);
+  options.fixed.algorithms = chosen(read, "algo", kAlgorithms);
   options.nvls = read.choice("nvls_enable", kSwitch);
   require_switch(options);
-  const Level level = read.choice("p2p_level", kPeerLevels);
-  options.p2p = !read.choice("p2p_disable", kSwitch) && level != Level::none;
-  if (level == Level::links && !gpu::ground_of(model, true).links) options.p2p = false;
+  options.p2p_level = read.choice("p2p_disable", kSwitch) ? Level::loc : read.choice("p2p_level", kLevelNames);
   options.shm = !read.choice("shm_disable", kSwitch);
-  options.ground = gpu::ground_of(model, peer_access && options.p2p);
   limit_channels(read, options);
   const int slots = settings.depth.value_or(kSlots);
   options.geometry = {.slot = slot_of(read, settings, slots),
                       .slots = slots,
-                      .channels = options.fixed.channels.value_or(options.ground.channels),
-                      .p2p = options.p2p,
-                      .gdr = read.choice("gdr_level", kAdapterLevels) == Level::all,
-                      .pxn = options.p2p && !read.choice("pxn_disable", kSwitch)};
+                      .gdr = read.choice("gdr_level", kLevelNames),
+                      .pxn = !read.choice("pxn_disable", kSwitch)};
   return options;
+}
+
+void require_release(const Rank& rank) {
+  if (rank.position().release != nullptr) return;
+  throw UnavailableError(
+      "protocol 'nccl' cannot run here: nobody says by which release of NCCL, for no tables of one were found");
+}
+
+void settle_levels(const Rank& rank, Options& options) {
+  const Place& first = rank.place(RankId{0});
+  const auto beside = std::ranges::count(rank.position().places, first.node, &Place::node);
+  options.geometry.release = rank.position().release;
+  options.geometry.p2p =
+      options.p2p_level.value_or(gpu::peer_level(*options.geometry.release, first.facts.cpu, static_cast<int>(beside)));
+  options.geometry.pxn = options.geometry.pxn && options.p2p();
+}
+
+/// What is near has as many channels as collectives of the whole node; over PCIe and to other nodes there are two.
+void look_at(const Rank& rank, RankId peer, Options& options) {
+  settle_levels(rank, options);
+  const DeviceFacts& here = rank.place(rank.id()).facts;
+  const DeviceFacts& there = rank.place(peer).facts;
+  const Path& path = rank.path_to(peer);
+  gpu::Ground& ground = options.ground;
+  const gpu::Release& release = *options.geometry.release;
+  ground.release = &release;
+  ground.capability = std::min(here.capability, there.capability);
+  ground.alike = here.capability == there.capability;
+  ground.cpu = here.cpu;
+  ground.within = path.level;
+  if (meet_in_memory(path, options.geometry) && path.level == Level::nvl) {
+    ground.ring = Rate{std::min(here.links, there.links) *
+                       gpu::of_capability(release.link, ground.capability).bytes_per_second()};
+    const gpu::Channels found =
+        gpu::search_channels(gpu::of_capability(release.speeds_within, ground.capability), ground.ring,
+                             release.most_channels / 2, [&](Rate speed) { return gpu::fitting(ground.ring, speed); });
+    ground.searched = gpu::doubled(release, found, ground.capability);
+  }
+  settle_channels(options);
+}
+
+void settle_channels(Options& options) {
+  gpu::Ground& ground = options.ground;
+  gpu::double_channels(ground);
+  ground.least_channels = std::max(options.least_channels, 1);
+  if (options.most_channels > 0) ground.channels = std::min(ground.channels, options.most_channels);
+  ground.channels = std::max(ground.channels, ground.least_channels);
+  options.geometry.channels = options.fixed.channels.value_or(ground.channels);
 }
 
 void leave_room_for_others(Options& options, int ranks) {
@@ -159,7 +214,7 @@ void leave_room_for_others(Options& options, int ranks) {
 
 /// Between nodes there is the network.
 void require_meeting(const Path& path, const Options& options) {
-  if ((path.peer_access && options.p2p) || !path.same_node || options.shm) return;
+  if (meet_in_memory(path, options.geometry) || !path.same_node || options.shm) return;
   throw UnavailableError(std::string("protocol 'nccl' cannot run here: ") +
                          (path.peer_access ? "p2p_disable or p2p_level forbids peer memory" : path.peer_access.reason) +
                          ", and shm_disable forbids host memory");

@@ -26,8 +26,12 @@ View channel_of(const Buffer& fifos, const gpu::Program& program, std::int32_t c
 
 }  // namespace
 
+bool meet_in_memory(const Path& path, const Geometry& geometry) {
+  return path.peer_access && geometry.p2p > Level::loc && path.level <= geometry.p2p;
+}
+
 Way way_between(const Path& path, const Geometry& geometry) {
-  if (path.peer_access && geometry.p2p) return Way::peer_memory;
+  if (meet_in_memory(path, geometry)) return Way::peer_memory;
   return path.same_node ? Way::host_memory : Way::network;
 }
 
@@ -104,8 +108,12 @@ Outcome PeerFifos::clear(const Buffer& fifos, const gpu::Program& program, Secon
 /// CPUs carry lines of LL, whose flags they look for, from host memory, as NCCL's do.
 Memory PeerFifos::memory_for(gpu::LineFormat format) const {
   if (way_ == Way::peer_memory) return Memory::device;
-  const bool direct = way_ == Way::network && geometry_.gdr && format != gpu::LineFormat::ll &&
-                      rank_.path_to(peer_).device_memory_on_network;
+  const auto near = [&](RankId rank) {
+    const Level most = geometry_.gdr.value_or(geometry_.release->gdr);
+    return gpu::is_within(*geometry_.release, rank_.place(rank).facts.adapter_level, most);
+  };
+  const bool direct = way_ == Way::network && format != gpu::LineFormat::ll &&
+                      rank_.path_to(peer_).device_memory_on_network && near(rank_.id()) && near(peer_);
   return direct ? Memory::device : Memory::shared_pinned;
 }
 

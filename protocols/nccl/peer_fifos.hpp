@@ -9,6 +9,7 @@
 
 #include "protocols/core/enum_table.hpp"
 #include "protocols/core/rank.hpp"
+#include "protocols/gpu/ground.hpp"
 #include "protocols/gpu/work.hpp"
 #include "protocols/nccl/carrier.hpp"
 
@@ -18,10 +19,12 @@ namespace twinlink::nccl {
 struct Geometry {
   Bytes slot{};  ///< data of Simple and LL128; LL takes no more than 32 KiB
   int slots = 0;
-  int channels = 0;  ///< most
-  bool p2p = true;   ///< may they lie in device memory of the receiver?
-  bool gdr = true;   ///< and those whose slots go over the network, where the adapter reaches it?
-  bool pxn = true;   ///< and these on the GPU of this node that is beside the peer's rail?
+  int channels = 0;        ///< most
+  Level p2p = Level::sys;  ///< the farthest GPUs that may have them in device memory of the receiver; loc: none
+  /// The farthest adapter that may reach those whose slots go over the network; absent: as the release says.
+  std::optional<Level> gdr{};
+  const gpu::Release* release = nullptr;  ///< outlives it
+  bool pxn = true;                        ///< and these on the GPU of this node that is beside the peer's rail?
 };
 
 /// Where programs of two ranks meet.
@@ -30,6 +33,8 @@ enum class Way {
   host_memory,  ///< that both map
   network       ///< each in memory of its own, and CPUs carry the slots
 };
+/// Do the GPUs reach each other's memory, and are they near enough?
+bool meet_in_memory(const Path& path, const Geometry& geometry);
 Way way_between(const Path& path, const Geometry& geometry);
 /// Whose GPU of this rank's node has the number of the peer's, and so its adapter is on the peer's rail, where that is
 /// another rank whose memory links reach that carry more than the adapter (NCCL's PXN); nothing: nobody's.

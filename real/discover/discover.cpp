@@ -53,25 +53,6 @@ void take_gpus(model::NodeDescription& node, const Nvml& nvml) {
   }
 }
 
-model::NodeDescription describe_this_machine() {
-  model::NodeDescription node = model::describe(model::HwlocTopology(), host_name());
-  std::string problem;
-  try {
-    take_gpus(node, Nvml());
-    if (node.gpus.empty()) problem = "the NVIDIA driver sees no GPU";
-  } catch (const UnavailableError& error) {
-    problem = error.what();
-  }
-  if (node.gpus.empty()) {
-    throw UnavailableError(
-        fmt::format("{}; hwloc sees no GPU either ({} sockets, {} NUMA domains, {} PCI devices and "
-                    "bridges of interest), and a platform needs a GPU",
-                    problem, node.sockets.size(), node.memories.size(), node.pci.size()));
-  }
-  if (!problem.empty()) note(problem);
-  return node;
-}
-
 /// What was found, and what the platform only assumes.
 nlohmann::json found_json(const model::NodeDescription& node, const std::vector<std::string>& notes) {
   nlohmann::json gpus = nlohmann::json::array();
@@ -95,6 +76,25 @@ nlohmann::json found_json(const model::NodeDescription& node, const std::vector<
 }
 
 }  // namespace
+
+model::NodeDescription describe_this_machine() {
+  model::NodeDescription node = model::describe(model::HwlocTopology(), host_name());
+  std::string problem;
+  try {
+    take_gpus(node, Nvml());
+    if (node.gpus.empty()) problem = "the NVIDIA driver sees no GPU";
+  } catch (const UnavailableError& error) {
+    problem = error.what();
+  }
+  if (node.gpus.empty()) {
+    throw UnavailableError(
+        fmt::format("{}; hwloc sees no GPU either ({} sockets, {} NUMA domains, {} PCI devices and "
+                    "bridges of interest), and a platform needs a GPU",
+                    problem, node.sockets.size(), node.memories.size(), node.pci.size()));
+  }
+  if (!problem.empty()) note(problem);
+  return node;
+}
 
 ExitCode discover(const DiscoverOptions& options, std::ostream& output) {
   bench::require_output("--out", options.out);

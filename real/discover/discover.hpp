@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iosfwd>
 
+#include "platforms/import/node_description.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::real {
@@ -14,6 +15,9 @@ struct DiscoverOptions {
   std::filesystem::path json{};       ///< what was found, for programs; empty: not written
   std::filesystem::path base{};       ///< a platform whose costs are taken as assumed; empty: guesses
 };
+
+/// What NVML and hwloc tell of this machine. An UnavailableError where they see no GPU.
+model::NodeDescription describe_this_machine();
 
 /// Asks NVML and hwloc, writes the platform, and prints to standard error what the file only assumes. Needs no MPI.
 /// Without a driver the GPUs that hwloc sees are described with guesses; an UnavailableError without any.

@@ -14,10 +14,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "platforms/reader/release_reader.hpp"
 #include "protocols/bench/measure/collectives.hpp"
 #include "real/device/device_selection.hpp"
 #include "real/job/agreement.hpp"
 #include "real/job/environment.hpp"
+#include "real/job/surroundings.hpp"
 #include "real/nccl/library_protocol.hpp"
 #include "real/rank/range_rank.hpp"
 #include "real/rank/real_rank.hpp"
@@ -197,6 +199,8 @@ struct Job::Parts {
         throw_agreed(*mpi, attempt([&] { pace->require(*mpi, neighbours); }));
         pace->apply(neighbours);
       }
+      neighbours.release = model::find_release({});
+      if (options.device == DeviceKind::cuda) look_around(*mpi, neighbours);
       note_shared_devices(*mpi, neighbours);
       if (options.bind) note_unbound(*mpi, *numa);
       note_lacks(*mpi, within_node);

@@ -100,6 +100,7 @@ Place Pace::place_of(RankId rank) const {
                                  rank.value, platform_.node.count, gpus));
   }
   place.device = "emulated " + platform_.type_of(static_cast<std::size_t>(place.gpu)).model;
+  place.facts = topology_.facts_of(place);
   return place;
 }
 

@@ -188,6 +188,8 @@ Neighbours meet_neighbours(const Mpi& mpi, DeviceRuntime& runtime, const std::st
                                      .one_sided = answer(both_ways(rows, &Row::mapping, self, r)),
                                      .device_memory_on_network = on_network,
                                      .cpu_reaches_device = runtime.cpu_reaches_device(),
+                                     // Until somebody knows better, as near as need be.
+                                     .level = same_node ? Level::pix : Level::sys,
                                      .gpu_programs = programs(rows, same_node, self, r)}});
     result.peer_access.emplace_back();
     for (std::size_t s = 0; s < ranks.size(); ++s) {

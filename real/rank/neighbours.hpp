@@ -1,10 +1,12 @@
 // Who is in the job, on which host and device, and what lies between: found out once, at the start.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "protocols/core/path.hpp"
+#include "protocols/gpu/release.hpp"
 #include "real/device/device_runtime.hpp"
 #include "real/rank/control_messages.hpp"
 #include "real/rank/exports.hpp"
@@ -27,6 +29,7 @@ struct Neighbours {
   std::vector<Place> places{};  ///< of the ranks
   /// By rank and rank: peer access, both ways; empty for granted, else the reason.
   std::vector<std::vector<std::string>> peer_access{};
+  std::shared_ptr<const gpu::Release> release{};  ///< by whose tables libraries choose; null: none was found
 };
 
 /// What the ranks of a node share beside the memory of their devices.

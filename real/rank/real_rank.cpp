@@ -28,7 +28,10 @@ void keep(const Part& part) {
 RealRank::RealRank(const Mpi& mpi, DeviceRuntime& runtime, const Neighbours& neighbours, const Numa& numa,
                    RealMemory& memory, Signals& signals, LifeSigns& life, ControlMessages* messages,
                    Clock::time_point start)
-    : MeasuredRank({.id = RankId{mpi.rank()}, .places = neighbours.places, .numa_domains = numa.domains()}),
+    : MeasuredRank({.id = RankId{mpi.rank()},
+                    .places = neighbours.places,
+                    .numa_domains = numa.domains(),
+                    .release = neighbours.release.get()}),
       mpi_(mpi),
       runtime_(runtime),
       neighbours_(neighbours),

@@ -115,7 +115,7 @@ const std::vector<Part>& parts() {
       {"nccl library", "real/nccl/", {"system", "device", "rank"}, real},
       {"pace", "real/pace/", {"system", "device", "rank"}, real},
       {"discover", "real/discover/", {"system"}, real},
-      {"job", "real/job/", {"system", "device", "cuda", "rank", "nccl library", "pace"}, real},
+      {"job", "real/job/", {"system", "device", "cuda", "rank", "nccl library", "pace", "discover"}, real},
       {"real cli", "real/cli/", {"system", "discover", "job"}, real},
       {"import", "validate/import/", {}, validate},
       {"compare", "validate/compare/", {"import"}, validate},

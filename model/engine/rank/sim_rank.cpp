@@ -42,7 +42,8 @@ Seconds looking_at(const Part& part, const NetworkCosts& costs) {
 SimRank::SimRank(SimWorld& world, RankId id)
     : MeasuredRank({.id = id,
                     .places = world.places(),
-                    .numa_domains = static_cast<int>(world.topology.part_of(world.place(id).node).memories)}),
+                    .numa_domains = static_cast<int>(world.topology.part_of(world.place(id).node).memories),
+                    .release = world.platform().release.get()}),
       world_(world),
       id_(id),
       cpu_(world.cpu(id)),

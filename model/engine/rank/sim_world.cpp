@@ -27,6 +27,7 @@ SimWorld::SimWorld(const Topology& of, Machine& on, EventLoop& by, std::span<con
     Place& place = places_[static_cast<std::size_t>(number)];
     gpus_.push_back(topology.gpu_of(place));
     place.device = topology.type_of(gpus_.back()).model;
+    place.facts = topology.facts_of(place);
     cpus_.emplace_back(machine, loop, RankId{number});
   }
 }

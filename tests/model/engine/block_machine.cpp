@@ -1,14 +1,21 @@
 #include "tests/model/engine/block_machine.hpp"
 
+#include <memory>
 #include <string>
+#include <utility>
 
+#include "platforms/reader/release_reader.hpp"
 #include "tests/platforms/sample_platform.hpp"
 #include "tests/support/finish.hpp"
 
 namespace twinlink::model::testing {
 
+/// Of which GPUs and adapters are as near as they need be.
 Platform machine_with_blocks() {
   Platform platform = sample_platform();
+  auto release = std::make_shared<gpu::Release>(*find_release("nccl-2.28"));
+  release->p2p = release->gdr = Level::sys;
+  platform.release = std::move(release);
   platform.gpu_types.front().blocks =
       BlockCosts{.rate = made_up(kBlockRate), .ll = made_up(kLl), .ll128 = made_up(kLl128), .simple = made_up(kSimple)};
   Node& node = platform.node;

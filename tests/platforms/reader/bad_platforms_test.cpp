@@ -120,7 +120,7 @@ TEST(BadPlatforms, TwoHundredFindingsAreSaidInTheirOrderAndTheRestCounted) {
     for (int i = 0; i < std::min(errors, 200); ++i) {
       all += fmt::format(
           "{}:{}:1: error: unknown key 'x{}' in the platform; there is: schema, sources, name, description, "
-          "software, gpu_types, nodes, kinds, fabric, driver, mpi\n",
+          "software, gpu_types, nodes, kinds, fabric, driver, mpi, ccl\n",
           file.string(), i + 2, i);
     }
     return all;

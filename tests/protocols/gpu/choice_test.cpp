@@ -7,10 +7,30 @@
 #include <utility>
 #include <vector>
 
+#include "tests/protocols/release.hpp"
+
 namespace twinlink::gpu {
 namespace {
 
-LineFormat format_at(Bytes bytes, const Ground& ground = ground_of("NVIDIA H200", true)) {
+/// GPUs of a board with NVSwitches, 18 links each.
+Ground hopper() {
+  return {.release = &release_2_28(),
+          .capability = 90,
+          .within = Level::nvl,
+          .ring = Rate{360e9},
+          .links_of_gpu = Rate{18 * 20.6e9},
+          .searched = {12, Rate{30e9}},
+          .channels = 24};
+}
+Ground cards(int capability = 90) {
+  return {.release = &release_2_28(),
+          .capability = capability,
+          .within = Level::phb,
+          .ring = Rate{12e9},
+          .searched = {1, Rate{12e9}}};
+}
+
+LineFormat format_at(Bytes bytes, const Ground& ground = hopper()) {
   return choose(ground, Operation::all_reduce, bytes, 2, {}).format;
 }
 
@@ -20,18 +40,70 @@ TEST(GpuChoice, TakesLlForSmallAndSimpleForLargeCollectives) {
   for (const Bytes bytes : {16_MiB, 1_GiB}) EXPECT_EQ(format_at(bytes), LineFormat::simple) << bytes.count();
 }
 
-TEST(GpuChoice, OfCardsKnowsNoNvlinks) {
-  for (const char* card : {"NVIDIA A100-PCIE-80GB", "NVIDIA H100 PCIe", "NVIDIA Tesla V100-PCIE-16GB"}) {
+TEST(GpuChoice, OfCardsTakesNoLl128) {
+  for (const int capability : {70, 80, 90}) {
     for (std::uint64_t bytes = 8; bytes <= std::uint64_t{1} << 30U; bytes *= 2) {
-      EXPECT_NE(format_at(Bytes{bytes}, ground_of(card, true)), LineFormat::ll128) << card << ", " << bytes;
+      EXPECT_NE(format_at(Bytes{bytes}, cards(capability)), LineFormat::ll128) << capability << ", " << bytes;
     }
-    EXPECT_EQ(format_at(2_MiB, ground_of(card, true)), LineFormat::simple) << card;
+    EXPECT_EQ(format_at(2_MiB, cards(capability)), LineFormat::simple) << capability;
   }
 }
 
-TEST(GpuChoice, TakesLl128OnlyOverNvlink) {
-  const Ground without = ground_of("NVIDIA H200", false);
-  for (Bytes bytes = 8_B; bytes < 1_GiB; bytes = bytes * 2) EXPECT_NE(format_at(bytes, without), LineFormat::ll128);
+TEST(GpuChoice, SaysWhyLl128IsOff) {
+  const auto off = [](auto change) {
+    Ground ground = hopper();
+    change(ground);
+    return ground.ll128_is_off();
+  };
+  EXPECT_EQ(off([](Ground&) {}), "");
+  EXPECT_EQ(off([](Ground& g) { g.within = Level::pix; }), "the GPUs meet over PCIe");
+  EXPECT_EQ(off([](Ground& g) { g.capability = 60; }), "the GPUs are older than Volta");
+  EXPECT_EQ(off([](Ground& g) { g.alike = false; }), "the GPUs are of two generations");
+  EXPECT_EQ(off([](Ground& g) { g.to_adapter = Level::phb; }), "") << "one node";
+  EXPECT_EQ(off([](Ground& g) {
+              g.nodes = 2;
+              g.to_adapter = Level::phb;
+            }),
+            "adapters are PHB from their GPUs");
+  EXPECT_EQ(off([](Ground& g) {
+              g.nodes = 2;
+              g.to_adapter = Level::c2c;
+            }),
+            "");
+}
+
+/// On one node by the GPUs' generation, on several by whose CPUs carry the lines.
+TEST(GpuChoice, LimitsOfLlAreByGenerationOrByCpu) {
+  const Fixed ll{.formats = {LineFormat::ll}, .algorithms = {Algorithm::ring}};
+  const auto seconds_of_a_gibibyte = [&](int nodes, Cpu cpu) {
+    Ground ground = hopper();
+    ground.nodes = nodes;
+    ground.per_node = 8;
+    ground.cpu = cpu;
+    ground.network = Rate{400e9};
+    const auto at = [&](Bytes bytes) {
+      return choose(ground, Operation::all_reduce, bytes, 8 * nodes, ll).predicted->value();
+    };
+    const double ranks = 8.0 * nodes;
+    return (at(2_GiB) - at(1_GiB)) / (2 * (ranks - 1) / ranks);
+  };
+  const auto of = [](double gigabytes) { return 0x1p30 / (gigabytes * 1e9); };
+  EXPECT_NEAR(seconds_of_a_gibibyte(1, Cpu::amd), of(141), 1e-9);
+  EXPECT_NEAR(seconds_of_a_gibibyte(2, Cpu::sapphire_rapids), of(39), 1e-9);
+  EXPECT_NEAR(seconds_of_a_gibibyte(2, Cpu::amd), of(22.5), 1e-9);
+  EXPECT_NEAR(seconds_of_a_gibibyte(3, Cpu::power), of(20.4), 1e-9);
+  EXPECT_NEAR(seconds_of_a_gibibyte(9, Cpu::amd), of(19), 1e-9);
+}
+
+/// With one rank a node nothing hides what a hop between nodes takes.
+TEST(GpuChoice, RanksAloneOnTheirNodesWaitForTheNetworkAsTreesDo) {
+  Ground ground = hopper();
+  ground.nodes = 4;
+  ground.network = Rate{50e9};
+  const Fixed rings{.formats = {LineFormat::ll}, .algorithms = {Algorithm::ring}};
+  const double bytes = 8 / (20.4e9 * 4 / 6) * 1e6;
+  EXPECT_NEAR(choose(ground, Operation::all_reduce, 8_B, 4, rings).predicted->microseconds(), 6.6 + 6 * 5.0 + bytes,
+              1e-9);
 }
 
 /// Latencies in us and rates in GB/s by hand, of NCCL's tables for Hopper: NVLinks of 100 GB/s, 16 channels, nodes of
@@ -55,7 +127,7 @@ TEST(GpuChoice, PredictsByTheClosedFormsOfRingsAndTrees) {
                                 {1, kTree, ll, 6.8 + 2 * 7 * 0.6, 92 / 3.8 / 2, 0.7},
                                 {1, kTree, ll128, 14 + 2 * 7 * 1.25, 92 * 7. / 9 / 2, 0.8},
                                 {4, kRing, simple, 8.4 + 56 * 3.4 + 6 * 14, 50 * 32. / 62, 1},
-                                {4, kRing, ll, 6.6 + 56 * 1 + 6 * 2.7, 50. / 2 * 32 / 62, 1},
+                                {4, kRing, ll, 6.6 + 56 * 1 + 6 * 2.7, 20.4 * 32 / 62, 1},
                                 {4, kRing, ll128, 14 + 56 * 1.9 + 6 * 4.0, 46 * 32. / 62, 1},
                                 {4, kTree, simple, 8.4 + 2 * (7 * 4 + 2 * 14), 46. / 2, 0.8},
                                 {4, kTree, ll, 6.8 + 2 * (7 * 0.6 + 2 * 5), 46 / 3.8 / 2, 0.7},
@@ -64,11 +136,14 @@ TEST(GpuChoice, PredictsByTheClosedFormsOfRingsAndTrees) {
   const auto us = [](const Ground& ground, Operation operation, Bytes bytes, const Fixed& fixed) {
     return choose(ground, operation, bytes, 8 * ground.nodes, fixed).predicted->microseconds();
   };
-  Ground ground{
-      .links = true, .ring = Rate{100e9}, .generation = 3, .channels = 24, .per_node = 8, .network = Rate{50e9}};
+  Ground ground = hopper();
+  ground.ring = Rate{100e9};
+  ground.searched = {16, Rate{6.25e9}};
+  ground.per_node = 8;
+  ground.network = Rate{50e9};
   for (const Form& form : forms) {
     ground.nodes = form.nodes;
-    const Fixed fixed{.format = form.format, .channels = 16, .algorithm = form.algorithm};
+    const Fixed fixed{.formats = {form.format}, .channels = 16, .algorithms = {form.algorithm}};
     EXPECT_NEAR(us(ground, Operation::all_reduce, 8_KiB, fixed), form.latency + 8.192 / (form.rate * form.share), 1e-9);
     // A ring of several nodes has a plateau, of 64 B for each channel and rank on.
     const bool plateau = form.nodes > 1 && form.algorithm == kRing && form.format == simple;
@@ -76,30 +151,37 @@ TEST(GpuChoice, PredictsByTheClosedFormsOfRingsAndTrees) {
                 form.latency * (plateau ? 1.4 : 1) + 0x1p30 / 1e3 / form.rate, 1e-6);
   }
   ground.nodes = 4;
-  const Fixed rings{.format = simple, .channels = 16, .algorithm = kRing};
+  const Fixed rings{.formats = {simple}, .channels = 16, .algorithms = {kRing}};
   EXPECT_NEAR(us(ground, Operation::all_gather, 1_GiB, rings), 8.4 + 28 * 3.4 + 3 * 14 + 0x1p30 / 50e3 * 31 / 32, 1e-6);
-  // Nobody knows the network: 12 GB/s for each rank.
+  // Over two nodes a tree's channels are up to twice as fast.
   ground.nodes = 2;
-  ground.network = {};
-  EXPECT_NEAR(us(ground, Operation::reduce, 1_GiB, rings), 8.4 + 14 * 3.4 + 14 + 0x1p30 / 96e3 * 15 / 16, 1e-6);
+  const Fixed trees{.formats = {simple}, .channels = 16, .algorithms = {kTree}};
+  EXPECT_NEAR(us(ground, Operation::all_reduce, 1_GiB, trees), 8.4 + 2 * (7 * 4 + 14) + 0x1p30 / 1e3 / (92. / 2), 1e-6);
+  ground.cpu = Cpu::amd;
+  EXPECT_NEAR(us(ground, Operation::all_gather, 8_KiB, {.formats = {ll}, .channels = 16}),
+              6.6 + 14 * 2 + 2.7 + 8.192 / (22.5 * 16 / 15), 1e-9)
+      << "a proxy of AMD's CPUs takes 2 us for a step";
   // Over PCIe.
-  const Ground cards{.ring = Rate{10e9}};
-  EXPECT_NEAR(us(cards, Operation::all_reduce, 1_MiB, {.format = ll, .algorithm = kRing}),
+  Ground slots = cards();
+  slots.ring = Rate{10e9};
+  EXPECT_NEAR(us(slots, Operation::all_reduce, 1_MiB, {.formats = {ll}, .algorithms = {kRing}}),
               6.6 + 14 * 1.0 + 0x1p20 / 1e3 / (5 * 8. / 14), 1e-6);
   // A switch: 15 of 16 channels, and each byte once.
-  ground = {.links = true, .ring = Rate{100e9}, .generation = 3, .reduces = true};
-  EXPECT_NEAR(us(ground, Operation::all_reduce, 1_GiB, {.algorithm = Algorithm::nvls}),
+  ground = hopper();
+  ground.links_of_gpu = Rate{100e9};
+  ground.reduces = true;
+  EXPECT_NEAR(us(ground, Operation::all_reduce, 1_GiB, {.algorithms = {Algorithm::nvls}}),
               25 + 0x1p30 / 1e3 / (85 * 15. / 16 * 8 / 7), 1e-6);
 }
 
 TEST(GpuChoice, GivesAChannelToSoManyBytes) {
-  Ground ground = ground_of("NVIDIA H100 80GB HBM3", true);
+  Ground ground = hopper();
   const auto channels = [&](std::uint64_t bytes, const Fixed& fixed, int ranks = 4) {
     return choose(ground, Operation::all_reduce, Bytes{bytes}, ranks, fixed).channels;
   };
-  const Fixed ring{.format = LineFormat::ll, .algorithm = Algorithm::ring};
-  const Fixed tree{.format = LineFormat::ll, .algorithm = Algorithm::tree};
-  const Fixed lines{.format = LineFormat::ll128, .algorithm = Algorithm::ring};
+  const Fixed ring{.formats = {LineFormat::ll}, .algorithms = {Algorithm::ring}};
+  const Fixed tree{.formats = {LineFormat::ll}, .algorithms = {Algorithm::tree}};
+  const Fixed lines{.formats = {LineFormat::ll128}, .algorithms = {Algorithm::ring}};
   for (const auto& [fixed, each] : {std::pair{ring, 4 * 4096U}, {tree, 4096U}, {lines, 5120U}}) {
     EXPECT_EQ(channels(5 * each, fixed), 5);
     EXPECT_EQ(channels(5 * each - 1, fixed), 4);
@@ -107,13 +189,13 @@ TEST(GpuChoice, GivesAChannelToSoManyBytes) {
   }
   ground.least_channels = 7;
   EXPECT_EQ(channels(8, ring), 7);
-  EXPECT_EQ(channels(1U << 30U, {.algorithm = Algorithm::nvls}), 16);
+  EXPECT_EQ(channels(1U << 30U, {.algorithms = {Algorithm::nvls}}), 16);
   ground.least_channels = 20;
-  EXPECT_EQ(channels(1U << 30U, {.algorithm = Algorithm::nvls}), 20);
+  EXPECT_EQ(channels(1U << 30U, {.algorithms = {Algorithm::nvls}}), 20);
 }
 
 TEST(GpuChoice, SendsMessagesOfUpTo16KiBByLl) {
-  const Ground ground = ground_of("NVIDIA H200", true);
+  const Ground ground = hopper();
   const auto format = [&](Operation operation, std::uint64_t bytes, const Fixed& fixed = {}) {
     const Choice choice = choose(ground, operation, Bytes{bytes}, 4, fixed);
     EXPECT_FALSE(choice.predicted);
@@ -123,7 +205,7 @@ TEST(GpuChoice, SendsMessagesOfUpTo16KiBByLl) {
   EXPECT_EQ(format(Operation::exchange, 16385), LineFormat::simple);
   EXPECT_EQ(format(Operation::all_to_all, 4 * 16385 - 1), LineFormat::ll) << "each block";
   EXPECT_EQ(format(Operation::all_to_all, 4 * 16385), LineFormat::simple);
-  EXPECT_EQ(format(Operation::exchange, 8, {.format = LineFormat::ll128}), LineFormat::ll128);
+  EXPECT_EQ(format(Operation::exchange, 8, {.formats = {LineFormat::ll128}}), LineFormat::ll128);
   LastChoice last;
   EXPECT_FALSE(last.last());
   for (const auto& [bytes, expected] :
@@ -134,16 +216,16 @@ TEST(GpuChoice, SendsMessagesOfUpTo16KiBByLl) {
 }
 
 TEST(GpuChoice, SaysWhy) {
-  const Choice choice = choose(ground_of("NVIDIA H200", true), Operation::all_reduce, 8_B, 2, {});
+  const Choice choice = choose(hopper(), Operation::all_reduce, 8_B, 2, {});
   EXPECT_EQ(choice.why,
             "predicted us: ring ll 7.80, ring ll128 17.80, ring simple 15.20, tree ll 8.00, tree ll128 16.50, tree "
-            "simple 16.40");
+            "simple 16.40; by nccl-2.28");
   EXPECT_EQ(choice.channels, 1);
 }
 
 TEST(GpuChoice, SmallMessagesHaveFewerChannels) {
-  const Ground ground = ground_of("NVIDIA H100 80GB HBM3", true);
-  const Fixed simple{.format = LineFormat::simple};
+  const Ground ground = hopper();
+  const Fixed simple{.formats = {LineFormat::simple}};
   EXPECT_EQ(choose(ground, Operation::all_reduce, 64_KiB, 2, simple).channels, 2);
   EXPECT_EQ(choose(ground, Operation::all_reduce, 1_GiB, 2, simple).channels, ground.channels);
   EXPECT_EQ(choose(ground, Operation::all_reduce, 8_B, 2, {.channels = 5}).channels, 5);
@@ -151,7 +233,7 @@ TEST(GpuChoice, SmallMessagesHaveFewerChannels) {
 
 /// As nccl-tests of eight H100 show it: LL to 1 MiB, the switch from 2 MiB on (NVIDIA/nccl-tests issue 309).
 TEST(GpuChoice, WhereASwitchAddsUpLargeSumsAreItsOwn) {
-  Ground ground = ground_of("NVIDIA H100 80GB HBM3", true);
+  Ground ground = hopper();
   const auto chosen = [&](Bytes bytes, int ranks) { return choose(ground, Operation::all_reduce, bytes, ranks, {}); };
   EXPECT_NE(chosen(16_MiB, 8).algorithm, Algorithm::nvls);
   ground.reduces = true;
@@ -163,7 +245,7 @@ TEST(GpuChoice, WhereASwitchAddsUpLargeSumsAreItsOwn) {
     EXPECT_NE(chosen(bytes, 2).algorithm, Algorithm::nvls) << "two GPUs have nothing of it";
   }
   EXPECT_EQ(choose(ground, Operation::all_gather, 8_GiB, 8, {}).algorithm, Algorithm::ring);
-  EXPECT_EQ(choose(ground, Operation::all_reduce, 8_GiB, 8, {.format = LineFormat::ll}).algorithm, Algorithm::ring);
+  EXPECT_EQ(choose(ground, Operation::all_reduce, 8_GiB, 8, {.formats = {LineFormat::ll}}).algorithm, Algorithm::ring);
   ground.nodes = 2;
   EXPECT_NE(chosen(8_GiB, 16).algorithm, Algorithm::nvls);
 }

@@ -21,11 +21,11 @@ namespace {
 using testing::ElementsAre;
 
 /// Checks what each of so many ranks has learnt.
-void agree_on(int ranks, bool p2p, const PathOf& path_of, const std::function<void(const Agreement&)>& check) {
+void agree_on(int ranks, Level p2p, const PathOf& path_of, const std::function<void(const Agreement&)>& check) {
   run_fake_world({.ranks = ranks}, [&](MeasuredRank& inner) {
     MadeUpRank rank(inner, inner.id(), inner.position().places, path_of);
     Agreement all;
-    const Outcome outcome = agree(rank, p2p, rank.now() + Seconds{1}, all);
+    const Outcome outcome = agree(rank, {.p2p = p2p}, rank.now() + Seconds{1}, all);
     ASSERT_TRUE(outcome.ok()) << outcome.reason;
     check(all);
   });
@@ -37,36 +37,42 @@ PathOf nodes_in_turn(int nodes) {
     Path path{.same_node = self % nodes == peer % nodes};
     path.peer_access = path.same_node ? Answer::granted() : Answer::refused("other node");
     path.switch_reduces = Answer::granted();
-    path.peer_rate = Rate{(10.0 * self + peer) * 1e9};
-    path.adapter_rate = Rate{(100.0 + self) * 1e9};
+    path.level = path.same_node ? Level::nvl : Level::sys;
+    path.links = 10 * self + peer;
+    path.switched = true;
     return path;
   };
 }
 
 TEST(NcclAgreement, EveryRankLearnsWhatTheOthersKnow) {
-  agree_on(6, true, nodes_in_turn(2), [](const Agreement& all) {
+  agree_on(6, Level::pxb, nodes_in_turn(2), [](const Agreement& all) {
     EXPECT_TRUE(all.reduces);
-    EXPECT_TRUE(all.all_reach);
+    EXPECT_TRUE(all.all_meet);
+    EXPECT_TRUE(all.near.switched);
+    EXPECT_EQ(all.near.farthest, Level::nvl);
     EXPECT_THAT(all.island, ElementsAre(0, 1, 0, 1, 0, 1));
-    EXPECT_FLOAT_EQ(static_cast<float>(all.adapter.bytes_per_second()), 100e9F) << "as rank 0 knows it";
     // The first island has ranks 0, 2 and 4.
-    for (std::size_t from = 0; from < Rates::kMost; ++from) {
-      for (std::size_t to = 0; to < Rates::kMost; ++to) {
+    for (std::size_t from = 0; from < Near::kMost; ++from) {
+      for (std::size_t to = 0; to < Near::kMost; ++to) {
         const bool known = from < 3 && to < 3 && from != to;
-        EXPECT_EQ(all.rates.from_to.at(from).at(to), known ? 20 * from + 2 * to : 0) << from << " to " << to;
+        EXPECT_EQ(all.near.links.at(from).at(to), known ? 20 * from + 2 * to : 0) << from << " to " << to;
       }
     }
   });
-  agree_on(6, false, nodes_in_turn(2), [](const Agreement& all) { EXPECT_FALSE(all.all_reach); });
+  agree_on(6, Level::loc, nodes_in_turn(2), [](const Agreement& all) {
+    EXPECT_FALSE(all.all_meet);
+    EXPECT_FALSE(all.near.switched);
+    EXPECT_EQ(all.near.farthest, Level::phb) << "in host memory";
+    EXPECT_EQ(all.near.links[0][1], 0);
+  });
 }
 
 /// Of larger islands the first ranks are known.
-TEST(NcclAgreement, OfOneIslandHasTheRatesOfItsFirstRanks) {
-  agree_on(10, true, nodes_in_turn(1), [](const Agreement& all) {
+TEST(NcclAgreement, OfOneIslandHasTheLinksOfItsFirstRanks) {
+  agree_on(10, Level::pxb, nodes_in_turn(1), [](const Agreement& all) {
     EXPECT_EQ(all.island, std::vector<std::int32_t>(10, 0));
-    EXPECT_EQ(all.rates.from_to[7][6], 76);
-    EXPECT_EQ(all.rates.from_to[6][7], 67);
-    EXPECT_EQ(all.adapter, Rate{});
+    EXPECT_EQ(all.near.links[7][6], 76);
+    EXPECT_EQ(all.near.links[6][7], 67);
   });
 }
 
@@ -79,13 +85,13 @@ TEST(NcclAgreement, OneRankThatDiffersIsEnough) {
         return path;
       };
     };
-    agree_on(6, true, with(&Path::switch_reduces), [](const Agreement& all) {
+    agree_on(6, Level::pxb, with(&Path::switch_reduces), [](const Agreement& all) {
       EXPECT_FALSE(all.reduces);
-      EXPECT_TRUE(all.all_reach);
+      EXPECT_TRUE(all.all_meet);
     });
-    agree_on(6, true, with(&Path::peer_access), [](const Agreement& all) {
+    agree_on(6, Level::pxb, with(&Path::peer_access), [](const Agreement& all) {
       EXPECT_TRUE(all.reduces);
-      EXPECT_FALSE(all.all_reach);
+      EXPECT_FALSE(all.all_meet);
       EXPECT_THAT(all.island, ElementsAre(0, 1, 0, 1, 0, 1)) << "on one node all the same";
     });
   }
@@ -96,7 +102,7 @@ TEST(NcclAgreement, OfManyIslandsNamesEach) {
   for (const int ranks : {2, 31, 32, 33, 64, 70}) {
     std::vector<std::int32_t> each(static_cast<std::size_t>(ranks));
     std::iota(each.begin(), each.end(), 0);
-    agree_on(ranks, true, nodes_in_turn(ranks), [&](const Agreement& all) { EXPECT_EQ(all.island, each); });
+    agree_on(ranks, Level::pxb, nodes_in_turn(ranks), [&](const Agreement& all) { EXPECT_EQ(all.island, each); });
   }
 }
 

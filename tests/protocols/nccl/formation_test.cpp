@@ -19,7 +19,7 @@ using Ranks = std::vector<std::int32_t>;
 Formation islands_of(int islands, int members) {
   Ranks island;
   for (int i = 0; i < islands; ++i) island.insert(island.end(), static_cast<std::size_t>(members), i * members);
-  return Formation(island, {});
+  return Formation(island);
 }
 
 template <class Body>
@@ -111,59 +111,14 @@ TEST(NcclFormation, LeavesOfOneBinaryTreeHaveOthersBelowThemInTheOther) {
   }
 }
 
-/// Rates between `members`, zero but for what is set.
-class Links {
- public:
-  void set(std::size_t a, std::size_t b, std::uint16_t rate) { rates_.from_to[a][b] = rates_.from_to[b][a] = rate; }
-  [[nodiscard]] const Rates& rates() const { return rates_; }
-
- private:
-  Rates rates_{};
-};
-
-/// Four cards, of which two and two have a bridge; the others meet over PCIe.
-TEST(NcclFormation, PairsWithABridgeAreNeighbours) {
-  Links links;
-  for (std::size_t a = 0; a < 4; ++a) {
-    for (std::size_t b = 0; b < a; ++b) links.set(a, b, 20);
-  }
-  links.set(0, 2, 300);
-  links.set(1, 3, 300);
-  const auto rings = rings_within(4, links.rates());
-  const auto beside = [&](std::int32_t a, std::int32_t b) {
-    const Ranks& ring = rings.front();
-    const auto at = std::ranges::find(ring, a) - ring.begin();
-    return ring[static_cast<std::size_t>((at + 1) % 4)] == b || ring[static_cast<std::size_t>((at + 3) % 4)] == b;
-  };
-  EXPECT_TRUE(beside(0, 2));
-  EXPECT_TRUE(beside(1, 3));
-}
-
-/// The mesh of DGX-1 with V100: four links of a GPU's six lead to two others, twice as many as to the other two.
-TEST(NcclFormation, AMeshHasAsManyRingsAsAGpuHasLinks) {
-  Links links;
-  constexpr std::uint16_t kOne = 25;
-  const std::vector<std::pair<std::size_t, std::size_t>> one{{0, 1}, {0, 2}, {1, 3}, {4, 5},
-                                                             {4, 6}, {5, 7}, {2, 6}, {3, 7}};
-  const std::vector<std::pair<std::size_t, std::size_t>> two{{0, 3}, {0, 4}, {1, 2}, {1, 5},
-                                                             {2, 3}, {4, 7}, {5, 6}, {6, 7}};
-  for (const auto& [a, b] : one) links.set(a, b, kOne);
-  for (const auto& [a, b] : two) links.set(a, b, 2 * kOne);
-  const auto rings = rings_within(8, links.rates());
-  std::map<std::pair<std::int32_t, std::int32_t>, int> used;
-  for (const Ranks& ring : rings) {
-    for (std::size_t i = 0; i < 8; ++i) ++used[{ring[i], ring[(i + 1) % 8]}];
-  }
-  for (const auto& [pair, count] : used) {
-    const auto& [from, to] = pair;
-    EXPECT_LE(count * kOne, links.rates().from_to[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]);
-  }
-  EXPECT_EQ(rings.size(), 6U);
-}
-
-TEST(NcclFormation, OfPairsThatAreAlikeThereIsOneRing) {
+TEST(NcclFormation, OneIslandInItsOrderIsPlain) {
   EXPECT_TRUE(islands_of(1, 8).is_plain());
   EXPECT_FALSE(islands_of(2, 4).is_plain());
+  Formation formation = islands_of(1, 4);
+  formation.take({{0, 1, 2, 3}, {0, 3, 2, 1}});
+  EXPECT_FALSE(formation.is_plain());
+  EXPECT_EQ(formation.of(0, 0).order, (Ranks{0, 1, 2, 3}));
+  EXPECT_EQ(formation.of(0, 3).order, (Ranks{0, 3, 2, 1})) << "channels take turns at the rings";
 }
 
 }  // namespace

@@ -10,17 +10,41 @@
 #include "protocols/core/options.hpp"
 #include "protocols/nccl/nccl.hpp"
 #include "protocols/nccl/nccl_options.hpp"
+#include "tests/protocols/release.hpp"
+#include "tests/protocols/scripted_rank.hpp"
+#include "tests/support/made_up_rank.hpp"
 #include "tests/support/said_by.hpp"
 
 namespace twinlink::nccl {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using Switches = std::vector<std::pair<std::string, std::string>>;
 
 Options read(const Switches& switches, Settings settings = nccl_protocol().defaults()) {
   set_options(nccl_protocol(), settings, switches);
-  return read_options(nccl_protocol(), settings, "NVIDIA H200", true);
+  return read_options(nccl_protocol(), settings);
+}
+
+/// Two ranks of a node whose GPUs are so far apart, with 18 links each.
+Options between(const Switches& switches, Level level, Cpu cpu = Cpu::sapphire_rapids) {
+  const DeviceFacts facts{.capability = 90, .links = 18, .cpu = cpu};
+  const std::vector<Place> places{{0, 0, {}, facts}, {0, 1, {}, facts}};
+  ScriptedRank nobody;
+  MadeUpRank rank(
+      nobody, RankId{0}, places,
+      [&](int, int) {
+        Path path{.same_node = true, .peer_access = Answer::granted()};
+        path.level = level;
+        path.links = level == Level::nvl ? 18 : 0;
+        return path;
+      },
+      &release_2_28());
+  Options options = read(switches);
+  look_at(rank, RankId{1}, options);
+  return options;
 }
 
 std::string refusal(const Switches& switches, const Settings& settings = nccl_protocol().defaults()) {
@@ -33,34 +57,51 @@ TEST(NcclOptions, TakesNcclsSwitchesByTheirNames) {
                                 {"NCCL_MIN_NCHANNELS", "4"},
                                 {"NCCL_MAX_NCHANNELS", "8"},
                                 {"NCCL_BUFFSIZE", "1M"}});
-  EXPECT_EQ(options.fixed.format, gpu::LineFormat::ll128);
-  EXPECT_EQ(options.fixed.algorithm, gpu::Algorithm::ring);
-  EXPECT_EQ(options.ground.least_channels, 4);
-  EXPECT_EQ(options.ground.channels, 8);
+  EXPECT_THAT(options.fixed.formats, ElementsAre(gpu::LineFormat::ll128));
+  EXPECT_THAT(options.fixed.algorithms, ElementsAre(gpu::Algorithm::ring));
+  EXPECT_EQ(options.least_channels, 4);
+  EXPECT_EQ(options.most_channels, 8);
   EXPECT_EQ(options.geometry.slot, 128_KiB);
-  EXPECT_TRUE(options.p2p);
   EXPECT_TRUE(options.shm);
 }
 
-TEST(NcclOptions, WithoutPeerMemoryTheRuleKnowsIt) {
-  const Options options = read({{"NCCL_P2P_DISABLE", "1"}});
-  EXPECT_FALSE(options.p2p);
-  EXPECT_FALSE(options.geometry.p2p);
-  EXPECT_FALSE(options.ground.links);
+TEST(NcclOptions, TakesListsAndWhatAListLeavesOut) {
+  using enum gpu::LineFormat;
+  EXPECT_THAT(read({{"NCCL_PROTO", "LL,Simple"}}).fixed.formats, ElementsAre(ll, simple));
+  EXPECT_THAT(read({{"NCCL_PROTO", "^LL128"}}).fixed.formats, ElementsAre(ll, simple));
+  EXPECT_THAT(read({{"proto", "^ll,Simple"}}).fixed.formats, ElementsAre(ll128));
+  EXPECT_THAT(read({{"NCCL_PROTO", "auto"}}).fixed.formats, IsEmpty());
+  EXPECT_THAT(read({{"NCCL_ALGO", "Ring,Tree"}}).fixed.algorithms,
+              ElementsAre(gpu::Algorithm::ring, gpu::Algorithm::tree));
+  EXPECT_THAT(refusal({{"NCCL_PROTO", "^LL,LL128,Simple"}}), HasSubstr("proto=^LL,LL128,Simple leaves nothing"));
+  EXPECT_THAT(refusal({{"NCCL_PROTO", "LL,LL64"}}), HasSubstr("'LL64' is none of"));
 }
 
+TEST(NcclOptions, WithoutPeerMemoryTheRuleKnowsIt) {
+  const Options options = between({{"NCCL_P2P_DISABLE", "1"}}, Level::nvl);
+  EXPECT_FALSE(options.p2p());
+  EXPECT_EQ(options.ground.channels, 2);
+}
+
+/// A level lets all that are as near meet.
 TEST(NcclOptions, LevelsSayWhereSlotsLie) {
-  const auto reads = [](const Switches& switches, std::string_view model) {
-    Settings settings = nccl_protocol().defaults();
-    set_options(nccl_protocol(), settings, switches);
-    return read_options(nccl_protocol(), settings, model, true);
+  const std::vector<std::pair<std::string, Level>> named{{"LOC", Level::loc}, {"NVL", Level::nvl}, {"PIX", Level::pix},
+                                                         {"PXB", Level::pxb}, {"PHB", Level::phb}, {"SYS", Level::sys}};
+  const auto meets = [](const Switches& switches, Level level, Cpu cpu = Cpu::sapphire_rapids) {
+    const Path path{.same_node = true, .peer_access = Answer::granted(), .level = level};
+    return meet_in_memory(path, between(switches, level, cpu).geometry);
   };
-  EXPECT_FALSE(reads({{"NCCL_P2P_LEVEL", "LOC"}}, "NVIDIA H200").p2p);
-  EXPECT_TRUE(reads({{"NCCL_P2P_LEVEL", "NVL"}}, "NVIDIA H200").p2p);
-  EXPECT_FALSE(reads({{"NCCL_P2P_LEVEL", "NVL"}}, "NVIDIA H100 PCIe").p2p);
-  EXPECT_TRUE(reads({{"NCCL_P2P_LEVEL", "SYS"}}, "NVIDIA H100 PCIe").p2p);
-  EXPECT_TRUE(reads({}, "NVIDIA H200").geometry.gdr);
-  EXPECT_FALSE(reads({{"NCCL_NET_GDR_LEVEL", "LOC"}}, "NVIDIA H200").geometry.gdr);
+  for (const auto& [name, most] : named) {
+    for (const auto& [other, level] : named) {
+      if (level == Level::loc) continue;
+      EXPECT_EQ(meets({{"NCCL_P2P_LEVEL", name}}, level), level <= most) << other << " by " << name;
+    }
+    EXPECT_EQ(read({{"NCCL_NET_GDR_LEVEL", name}}).geometry.gdr, most);
+  }
+  EXPECT_TRUE(meets({}, Level::pxb));
+  EXPECT_FALSE(meets({}, Level::phb)) << "NCCL's own";
+  EXPECT_TRUE(meets({}, Level::sys, Cpu::amd)) << "two GPUs on AMD's";
+  EXPECT_EQ(read({}).geometry.gdr, std::nullopt);
 }
 
 TEST(NcclOptions, CollectivesHaveTwoSlotsAtLeast) {
@@ -75,7 +116,7 @@ TEST(NcclOptions, CollectivesHaveTwoSlotsAtLeast) {
 /// 64 blocks each way, whatever they are for; what the user wants has its own way.
 TEST(NcclOptions, ChannelsLeaveRoomForMessagesWithAllOthers) {
   const auto channels = [](int ranks, const Switches& switches = {}) {
-    Options options = read(switches);
+    Options options = between(switches, Level::nvl);
     leave_room_for_others(options, ranks);
     EXPECT_EQ(options.geometry.channels, options.fixed.channels.value_or(options.ground.channels));
     return options.geometry.channels;
@@ -90,11 +131,11 @@ TEST(NcclOptions, ChannelsLeaveRoomForMessagesWithAllOthers) {
 }
 
 TEST(NcclOptions, HasNcclsOwnSizesByDefault) {
-  const Options options = read({});
+  const Options options = between({}, Level::nvl);
   EXPECT_EQ(options.geometry.slot, 512_KiB);
   EXPECT_EQ(options.geometry.slots, 8);
   EXPECT_EQ(options.geometry.channels, options.ground.channels);
-  EXPECT_FALSE(options.fixed.format);
+  EXPECT_TRUE(options.fixed.formats.empty());
 }
 
 TEST(NcclOptions, RefusesWhatContradictsItself) {
@@ -111,26 +152,26 @@ TEST(NcclOptions, RefusesWhatContradictsItself) {
   EXPECT_THAT(refusal({{"NCCL_ALGO", "NVLS"}, {"NCCL_PROTO", "LL"}}),
               HasSubstr("slots of simple alone, and proto is ll"));
   EXPECT_THAT(refusal({{"NCCL_ALGO", "NVLS"}, {"NCCL_NVLS_ENABLE", "0"}}), HasSubstr("nvls_enable forbids it"));
-  EXPECT_THAT(refusal({{"NCCL_P2P_LEVEL", "PIX"}}), HasSubstr("'PIX' is none of"));
+  EXPECT_THAT(refusal({{"NCCL_P2P_LEVEL", "PIX,"}}), HasSubstr("'PIX,' is none of"));
   EXPECT_THAT(refusal({{"NCCL_PXN_DISABLE", "2"}}), HasSubstr("'2' is none of"));
 }
 
 TEST(NcclOptions, SwitchesOfRailsAndOfASwitchThatAddsUp) {
   EXPECT_TRUE(read({}).geometry.pxn);
   EXPECT_FALSE(read({{"NCCL_PXN_DISABLE", "1"}}).geometry.pxn);
-  EXPECT_FALSE(read({{"NCCL_P2P_DISABLE", "1"}}).geometry.pxn);
+  EXPECT_FALSE(between({{"NCCL_P2P_DISABLE", "1"}}, Level::nvl).geometry.pxn);
   EXPECT_TRUE(read({}).nvls);
   EXPECT_FALSE(read({{"NCCL_NVLS_ENABLE", "0"}}).nvls);
-  EXPECT_EQ(read({{"NCCL_ALGO", "NVLS"}}).fixed.algorithm, gpu::Algorithm::nvls);
+  EXPECT_TRUE(only_by_switch(read({{"NCCL_ALGO", "NVLS"}})));
 }
 
 TEST(NcclOptions, RanksNeedMemoryToMeetIn) {
   const auto meets = [](const Switches& switches, const Path& path) {
-    return said_by<UnavailableError>([&] { require_meeting(path, read(switches)); });
+    return said_by<UnavailableError>([&] { require_meeting(path, between(switches, path.level)); });
   };
-  const Path peers{.same_node = true, .peer_access = Answer::granted()};
-  const Path neighbours{.same_node = true, .peer_access = Answer::refused("no peers")};
-  const Path domain{.peer_access = Answer::granted()};
+  const Path peers{.same_node = true, .peer_access = Answer::granted(), .level = Level::nvl};
+  const Path neighbours{.same_node = true, .peer_access = Answer::refused("no peers"), .level = Level::nvl};
+  const Path domain{.peer_access = Answer::granted(), .level = Level::nvl};
   EXPECT_EQ(meets({{"shm_disable", "1"}}, peers), "nothing was refused");
   EXPECT_EQ(meets({{"p2p_disable", "1"}}, peers), "nothing was refused");
   EXPECT_EQ(meets({}, neighbours), "nothing was refused");

@@ -1,0 +1,161 @@
+// What NCCL's rule makes of whole machines: it goes by their wiring, and what fails makes nothing faster.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "model/engine/simulation.hpp"
+#include "model/study/child_process.hpp"
+#include "platforms/machine/degraded.hpp"
+#include "platforms/reader/platform_reader.hpp"
+#include "platforms/topology/topology.hpp"
+#include "protocols/registry.hpp"
+
+namespace twinlink::model {
+namespace {
+
+namespace fs = std::filesystem;
+
+Platform machine(const std::string& name) { return read_platform(TWINLINK_SOURCE_DIR "/platforms/" + name + ".yaml"); }
+
+struct Sum {
+  Seconds time{};
+  std::string way{};
+};
+
+/// An all-reduce of so many ranks of the first nodes, by NCCL's rule; the second one, when all are connected.
+Sum all_reduce(const Platform& platform, int ranks, Bytes size) {
+  const Topology topology(platform);
+  std::vector<Place> places = topology.places();
+  places.resize(std::min(places.size(), static_cast<std::size_t>(ranks)));
+  const std::string told = in_child_process([&] {
+    Seconds longest{};
+    std::string way;
+    simulate(platform, places, [&](MeasuredRank& rank) {
+      const View data(rank.allocate(Memory::device, size));
+      const Protocol& nccl = find_protocol("nccl");
+      const auto all = nccl.join(rank, nccl.defaults());
+      if (!all->run(Collective::all_reduce, data).ok()) throw UsageError("the first one failed");
+      const Seconds start = rank.now();
+      if (!all->run(Collective::all_reduce, data).ok()) throw UsageError("the second one failed");
+      longest = std::max(longest, rank.now() - start);
+      if (rank.id().value == 0) way = all->path_taken(Collective::all_reduce, data);
+    });
+    return std::to_string(1e3 * longest.microseconds()) + " " + way;
+  });
+  const std::size_t space = told.find(' ');
+  return {Seconds{1e-9 * std::stod(told.substr(0, space))}, told.substr(space + 1)};
+}
+
+bool has_blocks(const Platform& platform) {
+  return std::ranges::all_of(platform.gpu_types, [](const GpuType& type) { return type.blocks.has_value(); });
+}
+
+std::vector<fs::path> all_machines() {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(TWINLINK_SOURCE_DIR "/platforms")) {
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+/// What a rule may know of the first GPUs of two nodes.
+std::vector<std::string> known_of(const Platform& platform) {
+  const Topology topology(platform);
+  std::vector<std::string> known;
+  constexpr int kGpus = 8;
+  for (int a = 0; a < std::min(topology.nodes(), 2) * kGpus; ++a) {
+    const Place here{.node = a / kGpus, .gpu = a % kGpus};
+    if (here.gpu >= static_cast<int>(topology.part_of(here.node).gpus)) continue;
+    const DeviceFacts facts = topology.facts_of(here);
+    known.push_back(to_string(here) + ": " + std::to_string(facts.capability) + " " + std::to_string(facts.links) +
+                    " " + std::to_string(facts.pcie.bytes_per_second()) + " " + std::string(to_string(facts.cpu)) +
+                    " " + std::to_string(facts.adapter) + " " + std::string(to_string(facts.adapter_level)));
+    for (int b = 0; b < a; ++b) {
+      const Place there{.node = b / kGpus, .gpu = b % kGpus};
+      if (there.gpu >= static_cast<int>(topology.part_of(there.node).gpus)) continue;
+      const Path path = topology.path(here, there);
+      known.push_back(to_string(here) + " to " + to_string(there) + ": " + std::string(to_string(path.level)) + " " +
+                      std::to_string(path.links) + (path.switched ? " switched" : "") +
+                      (path.peer_access ? " peers" : "") + (path.switch_reduces ? " adds up" : "") +
+                      (path.gpu_programs ? " programs" : ""));
+    }
+  }
+  return known;
+}
+
+/// Every GPU of every platform under other names, among them those that others are sold under.
+TEST(NcclMachines, NamesOfGpusChangeNothing) {
+  int renamed = 0;
+  int run = 0;
+  for (const fs::path& file : all_machines()) {
+    const Platform platform = read_platform(file);
+    const std::vector<std::string> known = known_of(platform);
+    const bool runs = has_blocks(platform);
+    const std::string way = runs ? all_reduce(platform, 4, 1_MiB).way : "";
+    for (const char* name : {"NVIDIA H20", "NVIDIA H100 80GB HBM3", "NVIDIA H100 NVL", "NVIDIA A100-PCIE-80GB", "?"}) {
+      Platform other = platform;
+      for (GpuType& type : other.gpu_types) type.model = name;
+      EXPECT_EQ(known_of(other), known) << file << " as " << name;
+      ++renamed;
+      if (!runs) continue;
+      EXPECT_EQ(all_reduce(other, 4, 1_MiB).way, way) << file << " as " << name;
+      ++run;
+    }
+  }
+  EXPECT_GE(renamed, 38 * 5);
+  EXPECT_GE(run, 17 * 5);
+}
+
+/// GPUs of a mesh that are all alike, or twice as near to some.
+Platform with_blocks(const std::string& name) {
+  Platform platform = machine(name);
+  for (GpuType& type : platform.gpu_types) {
+    if (!type.blocks) type.blocks = machine("perlmutter").gpu_types.front().blocks;
+  }
+  return platform;
+}
+
+TEST(NcclMachines, ALinkThatFailsOrIsSlowMakesNothingFaster) {
+  constexpr Bytes kSize = 64_MiB;
+  for (const auto& [name, ranks] :
+       {std::pair<std::string, int>{"perlmutter", 4}, {"dgx1-v100", 8}, {"mi300x-eight", 8}, {"abci-v", 4}}) {
+    const Platform whole = with_blocks(name);
+    const Seconds before = all_reduce(whole, ranks, kSize).time;
+    const Topology topology(whole);
+    // Links of the first GPU stand for those of all.
+    for (const Link& link : whole.node.links) {
+      if (link.from != "gpu0" || !link.to.starts_with("gpu")) continue;
+      Platform slow = whole;
+      ASSERT_TRUE(degrade(slow, link.name, 0.5, "a test"));
+      EXPECT_GE(all_reduce(slow, ranks, kSize).time, before * 0.999) << name << ", " << link.name << " at half";
+      Platform failed = whole;
+      std::erase_if(failed.node.links, [&](const Link& each) { return each.name == link.name; });
+      EXPECT_GE(all_reduce(failed, ranks, kSize).time, before * 0.999) << name << " without " << link.name;
+    }
+  }
+}
+
+/// Three quarters of 12 links of A100 carry what a ring of one direction had of four.
+TEST(NcclMachines, RingsOfAMeshUseAllItsLinks) {
+  const Platform platform = machine("perlmutter");
+  constexpr Bytes kSize = 256_MiB;
+  const double links = 12 * 23.53e9;
+  const double bus = 1.5 * static_cast<double>(kSize.count()) / all_reduce(platform, 4, kSize).time.value();
+  EXPECT_GT(bus, 0.75 * links);
+  EXPECT_LT(bus, links);
+}
+
+/// A board of 18 NVLinks is known by its links: whoever sells it, and a card of that chip is none.
+TEST(NcclMachines, LinksSayWhatABoardIs) {
+  EXPECT_NE(all_reduce(machine("hgx-h100"), 8, 64_MiB).way.find("nvls, simple, 16 channels"), std::string::npos);
+  const std::string cards = all_reduce(machine("a100-pcie-switch"), 4, 64_MiB).way;
+  EXPECT_NE(cards.find("LL128 off: the GPUs meet over PCIe"), std::string::npos) << cards;
+}
+
+}  // namespace
+}  // namespace twinlink::model
