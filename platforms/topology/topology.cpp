@@ -66,6 +66,41 @@ std::optional<Rate> Topology::each_rate(const Route& route, Reach reach) const {
   return least;
 }
 
+std::optional<Rate> Topology::peer_rate(const Hop& hop, bool reads) const {
+  const Link& link = graph_.links[hop.link];
+  std::optional<Rate> least;
+  const auto narrow = [&](const std::optional<Sourced<Rate>>& rate) {
+    if (rate) least = std::min(least.value_or(rate->value), rate->value);
+  };
+  narrow(reads ? link.peer_read : link.peer_write);
+  const Passing* passing = ways_.passing(hop.forward ? link.to : link.from);
+  if (passing != nullptr) narrow(reads ? passing->peer_read : passing->peer_write);
+  return least;
+}
+
+std::optional<Rate> Topology::host_duplex(std::size_t link) const {
+  const auto at = [&](const std::string& here, const std::string& beyond) -> std::optional<Rate> {
+    const Passing* passing = ways_.passing(here);
+    if (passing == nullptr || !passing->duplex) return std::nullopt;
+    const bool to_memory = std::ranges::find(graph_.memories, beyond, &HostMemory::name) != graph_.memories.end();
+    const Passing* next = ways_.passing(beyond);
+    if (to_memory || (next != nullptr && next->duplex)) return std::nullopt;
+    return passing->duplex->value;
+  };
+  const Link& both = graph_.links[link];
+  const auto found = at(both.from, both.to);
+  return found ? found : at(both.to, both.from);
+}
+
+const Cost* Topology::cost_of(CopyKind kind, std::optional<std::size_t> gpu) const {
+  if (gpu) {
+    const CopyCosts& own = type_of(*gpu).copies;
+    if (const auto found = own.find(kind); found != own.end()) return &found->second;
+  }
+  const auto found = platform_.copies.find(kind);
+  return found == platform_.copies.end() ? nullptr : &found->second;
+}
+
 Seconds Topology::latency(const Route& route) const {
   Seconds sum{};
   for (std::size_t i = 0; i < route.size(); ++i) {
@@ -157,7 +192,7 @@ Seconds Topology::fabric_latency(int from_node, int to_node, const Adapters& ada
   return platform_.fabric->latency->value * (fabric_way(from_node, to_node, adapters).switches - 1);
 }
 
-Seconds Topology::message_way(Location from, Location to) const {
+Seconds Topology::latency(Location from, Location to) const {
   Seconds longest{};
   for (const Strand& strand : strands(from, to))
     longest = std::max(longest, latency(copy_route(strand.from, strand.to)));

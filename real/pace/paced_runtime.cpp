@@ -7,8 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "platforms/machine/cpu_speed.hpp"
-#include "platforms/topology/transform_time.hpp"
+#include "platforms/costs/transform_time.hpp"
 #include "protocols/core/blocks.hpp"
 
 namespace twinlink::real {
@@ -45,7 +44,7 @@ PacedRuntime::PacedRuntime(std::unique_ptr<DeviceRuntime> inner, Role role, Pace
       role_(std::move(role)),
       clock_(clock),
       device_(described_by(role_.topology.platform().type_of(role_.gpu), inner_->device())),
-      speed_(role_.topology.cpu_speed(role_.topology.memory_near(role_.gpu))),
+      speed_(model::speed_near(role_.topology, role_.gpu)),
       costs_(model::on_cpu(role_.topology.platform().runtime, speed_)) {}
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
@@ -168,7 +167,7 @@ const PacedRuntime::PacedPath& PacedRuntime::paced_path(const End& source, const
   const auto found = paced_paths_.find(ends);
   if (found != paced_paths_.end()) return found->second;
   const model::Topology& topology = role_.topology;
-  const model::CopyCost cost = topology.copy_cost(source, target);
+  const model::CopyCost cost = model::copy_cost(topology, source, target);
   const model::Route route = topology.copy_route(source.location, target.location);
   const PacedPath way{cost, rate_alone(topology, cost, route), &counts_[cost.name]};
   return paced_paths_.emplace(ends, way).first->second;
@@ -186,7 +185,7 @@ Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
 
 Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start) {
   Queue& queue = queue_of(stream);
-  const Seconds posted = start + model::on_cpu(copy.way->copy.cost->overhead.value, speed_);
+  const Seconds posted = start + copy.way->copy.starting(speed_);
   copy.due = schedule(queue, copy, posted);
   queue.last_end = std::max(queue.last_end, copy.end());
   queue.copies.push_back(copy);
@@ -194,8 +193,7 @@ Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start) {
   // Nothing is moved meanwhile: a slice takes longer than the caller is busy.
   clock_.wait_until(posted);
   ++queue.started;
-  if (copy.ending.completion > Seconds{})
-    queue.completions[queue.started] = model::on_cpu(copy.ending.completion, speed_);
+  if (copy.ending.completion > Seconds{}) queue.completions[queue.started] = copy.ending.completion;
   return {queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
 }
 
@@ -205,7 +203,7 @@ Event PacedRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Strea
   return start_copy({.inner = inner_->copy(to, from, size, stream, engine),
                      .way = &way,
                      .size = size,
-                     .ending = role_.topology.copy_ending(end_of(from, engine), way.copy)},
+                     .ending = copy_ending(costs(), end_of(from, engine), way.copy)},
                     stream, start);
 }
 
@@ -218,7 +216,7 @@ Event PacedRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<
   return start_copy({.inner = inner_->copy_blocks(to, from, blocks, stream, engine),
                      .way = &way,
                      .size = total_length(blocks),
-                     .ending = role_.topology.copy_ending(end_of(from, engine), way.copy),
+                     .ending = copy_ending(costs(), end_of(from, engine), way.copy),
                      .blocks = each * static_cast<double>(blocks.size())},
                     stream, start);
 }
@@ -228,7 +226,7 @@ Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes s
   const Seconds start = clock_.now();
   pinned_.require(flag);
   const PacedPath& way = paced_path(from, to, engine);
-  const model::CopyEnding ending = role_.topology.put_ending(end_of(from, engine), end_of(to, engine), way.copy, size);
+  const model::CopyEnding ending = put_ending(costs(), end_of(from, engine), end_of(to, engine), way.copy, size);
   const Seconds signal = ending.signal_with_end ? Seconds{} : needed(costs().signal, "signal");
   const Event inner = inner_->copy(to, from, size, stream, engine);
   return start_copy({.inner = inner,
@@ -248,7 +246,7 @@ Event PacedRuntime::add(std::byte* to, const std::byte* from, Bytes size, Stream
   return start_copy({.inner = inner_->add(to, from, size, stream),
                      .way = &way,
                      .size = Bytes{size.count() * 3 / 2},
-                     .ending = role_.topology.copy_ending(end_of(from, Engine::kernel), way.copy)},
+                     .ending = copy_ending(costs(), end_of(from, Engine::kernel), way.copy)},
                     stream, start);
 }
 
@@ -258,7 +256,7 @@ Event PacedRuntime::compute(Seconds duration, Stream stream) {
   const PacedPath& way = paced_path(own, own);
   return start_copy({.inner = inner_->compute(Seconds{}, stream),
                      .way = &way,
-                     .ending = role_.topology.copy_ending(own, way.copy),
+                     .ending = copy_ending(costs(), own, way.copy),
                      .blocks = duration},
                     stream, start);
 }
@@ -266,8 +264,7 @@ Event PacedRuntime::compute(Seconds duration, Stream stream) {
 void PacedRuntime::work_on_host(const PacedPath& way, Bytes size, Stream stream, Seconds start,
                                 const std::function<void()>& work) {
   Queue& queue = queue_of(stream);
-  const Seconds due =
-      schedule(queue, {.way = &way, .size = size}, start + model::on_cpu(way.copy.cost->overhead.value, speed_));
+  const Seconds due = schedule(queue, {.way = &way, .size = size}, start + way.copy.starting(speed_));
   queue.last_end = std::max(queue.last_end, due);
   work();
   note_moved(queue);
@@ -302,7 +299,7 @@ Event PacedRuntime::transform(std::byte* data, const Transform& transform, Strea
   const PacedPath& way = paced_path(own, own);
   return start_copy({.inner = inner,
                      .way = &way,
-                     .ending = role_.topology.copy_ending(own, way.copy),
+                     .ending = copy_ending(costs(), own, way.copy),
                      .blocks = transform_time(*role_.topology.type_of(role_.gpu).transforms, transform)},
                     stream, start);
 }

@@ -308,7 +308,7 @@ class Calibrator {
   void note_narrow_links(const Group& group, const Topology& topology) {
     const Primitive& first = group.first();
     if (first.kind != Kind::copy) return;
-    const std::optional<Rate> rate = topology.find_copy_cost(first.from, first.to).rate;
+    const std::optional<Rate> rate = find_copy_cost(topology, first.from, first.to).rate;
     const std::optional<Rate> narrowest = narrowest_link(first, topology);
     if (!rate || !narrowest || *rate <= *narrowest) return;
     result_.notes.push_back(fmt::format("{}.rate: {}, but the base has only {} on the way", group.path,

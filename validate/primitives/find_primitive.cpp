@@ -153,11 +153,11 @@ class Finder {
       result_.blocks = static_cast<double>(line_.size.count()) / static_cast<double>(probed.block_bytes);
     }
     const bool by_kernel = result_.from.kernel || result_.to.kernel;
-    if (by_kernel && !topology_.kernel_reaches(result_.from, result_.to)) {
+    if (by_kernel && !kernel_reaches(topology_, result_.from, result_.to)) {
       return lacks("on the base no kernel reaches both ends");
     }
     if (copy_path(result_, topology_).empty()) {
-      return lacks("the base has no entry for '" + topology_.find_copy_cost(result_.from, result_.to).name + "'");
+      return lacks("the base has no entry for '" + find_copy_cost(topology_, result_.from, result_.to).name + "'");
     }
     return true;
   }

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "platforms/machine/cpu_speed.hpp"
 #include "validate/primitives/control_times.hpp"
 #include "validate/primitives/message_times.hpp"
 #include "validate/primitives/program_times.hpp"
@@ -59,7 +58,7 @@ std::optional<Rate> slowest_forwarding(const model::Route& route, bool reads, co
 
 /// Of the CPU that starts it.
 double speed_of(const Primitive& primitive, const Topology& topology) {
-  return topology.cpu_speed(topology.memory_near(primitive.gpu));
+  return model::speed_near(topology, primitive.gpu);
 }
 model::RuntimeCosts runtime_of(const Primitive& primitive, const Topology& topology) {
   return model::on_cpu(topology.platform().runtime, speed_of(primitive, topology));
@@ -92,13 +91,12 @@ Seconds flow_of_copy(const Primitive& primitive, Bytes size, const model::CopyCo
 }
 
 std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::CopyCost found = topology.find_copy_cost(primitive.from, primitive.to);
+  const model::CopyCost found = find_copy_cost(topology, primitive.from, primitive.to);
   if (found.cost == nullptr) return std::nullopt;
-  const double speed = speed_of(primitive, topology);
-  return CopyTimes{.overhead = model::on_cpu(found.cost->overhead.value, speed),
+  return CopyTimes{.overhead = found.starting(speed_of(primitive, topology)),
                    .latency = found.latency(size),
                    .flow = flow_of_copy(primitive, size, found, topology) + found.in_chunks(size),
-                   .completion = model::on_cpu(topology.copy_ending(primitive.from, found).completion, speed),
+                   .completion = copy_ending(runtime_of(primitive, topology), primitive.from, found).completion,
                    .by_event = found.by_event,
                    .gap = found.cost->gap ? found.cost->gap->value.at(size) : Seconds{}};
 }
@@ -150,7 +148,7 @@ std::optional<Seconds> predict_queued_signal(const Primitive& primitive, Bytes s
 std::optional<Seconds> predict_written_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
   const std::optional<Seconds> alone = predict_copy(primitive, size, topology);
   if (!alone) return std::nullopt;
-  const auto& cost = topology.find_copy_cost(primitive.from, primitive.to).cost->cpu_written;
+  const auto& cost = find_copy_cost(topology, primitive.from, primitive.to).cost->cpu_written;
   return cost ? *alone + cost->value.at(size) : *alone;
 }
 
@@ -176,7 +174,7 @@ model::NetworkCosts network_of(const Primitive& primitive, const Topology& topol
 }
 
 Seconds message_way(const Primitive& primitive, const Topology& topology) {
-  if (primitive.same_node) return topology.message_way(primitive.from.location, primitive.to.location);
+  if (primitive.same_node) return topology.latency(primitive.from.location, primitive.to.location);
   const auto nic = [&](std::size_t gpu) -> const std::string& { return topology.graph().gpus[gpu].nic; };
   return topology.message_way(primitive.from.location, {nic(primitive.gpu), nic(primitive.peer_gpu)},
                               primitive.to.location);
@@ -188,7 +186,7 @@ Seconds flow_time(Bytes size, std::optional<Rate> narrowest, std::optional<Rate>
 }
 
 std::string copy_path(const Primitive& primitive, const Topology& topology) {
-  std::string path = topology.find_copy_cost(primitive.from, primitive.to).path;
+  std::string path = find_copy_cost(topology, primitive.from, primitive.to).path;
   // A base that does not tell reads from writes still gets a number of their own.
   const bool reads = primitive.to.own && !primitive.from.own;
   if (reads && path.ends_with(".peer")) path += "-read";
@@ -213,7 +211,7 @@ std::optional<Rate> narrowest_link(const Primitive& primitive, const Topology& t
   if (primitive.same_node) {
     const model::Route route = topology.copy_route(primitive.from.location, primitive.to.location);
     if (!primitive.copies()) return topology.narrowest(route, Reach::cpu);
-    const model::CopyCost copy = topology.find_copy_cost(primitive.from, primitive.to);
+    const model::CopyCost copy = find_copy_cost(topology, primitive.from, primitive.to);
     std::optional<Rate> narrowest = topology.narrowest(route, copy.reach);
     narrow(narrowest, slowest_memory(primitive, topology));
     const bool peers = !is_memory(primitive.from) && !is_memory(primitive.to) && copy.kind;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "platforms/machine/cpu_speed.hpp"
-
 namespace twinlink::validate {
 namespace {
 
@@ -26,11 +24,11 @@ bool is_graph(const Primitive& primitive) {
 model::CopyCost copy_within(const Primitive& primitive, const Topology& topology) {
   const model::End own{
       .location = {Location::Kind::gpu, primitive.gpu}, .memory = Memory::device, .kernel = true, .own = true};
-  return topology.find_copy_cost(own, own);
+  return find_copy_cost(topology, own, own);
 }
 
 model::RuntimeCosts driver_of(const Primitive& primitive, const Topology& topology) {
-  return model::on_cpu(topology.platform().runtime, topology.cpu_speed(topology.memory_near(primitive.gpu)));
+  return model::on_cpu(topology.platform().runtime, model::speed_near(topology, primitive.gpu));
 }
 
 std::optional<Seconds> start_of(const Primitive& primitive, const Topology& topology) {
@@ -49,9 +47,9 @@ struct Way {
 Way way_of(const Primitive& hop, const Topology& topology) {
   const Location own{Location::Kind::gpu, hop.gpu};
   const Location peer{Location::Kind::gpu, hop.peer_gpu};
-  if (topology.peer_access(hop.gpu, hop.peer_gpu)) return {topology.latency_of_store(own, peer), {}};
+  if (topology.peer_access(hop.gpu, hop.peer_gpu)) return {topology.latency(own, peer), {}};
   const Location slots = topology.host_buffers(hop.peer_gpu);
-  return {topology.latency_of_store(own, slots), topology.latency_of_store(slots, peer) * 2};
+  return {topology.latency(own, slots), topology.latency(slots, peer) * 2};
 }
 
 }  // namespace
@@ -75,7 +73,7 @@ std::optional<Seconds> predict_call(const Primitive& primitive, Bytes, const Top
   if (runtime.program_launch) return runtime.program_launch->value;
   const model::CopyCost copy = copy_within(primitive, topology);
   if (copy.cost == nullptr) return std::nullopt;
-  return model::on_cpu(copy.cost->overhead.value, topology.cpu_speed(topology.memory_near(primitive.gpu)));
+  return copy.starting(model::speed_near(topology, primitive.gpu));
 }
 
 std::optional<Seconds> beside_start(const Primitive& launch, const Topology& topology) {
@@ -114,7 +112,7 @@ std::optional<Seconds> predict_moving(const Primitive& primitive, Bytes size, co
   Primitive push = primitive;
   push.kind = Kind::copy;
   const Rate blocks{blocks_of(primitive, topology).rate_of(format).bytes_per_second() * primitive.blocks};
-  const std::optional<Rate> kernel = topology.find_copy_cost(push.from, push.to).rate;
+  const std::optional<Rate> kernel = find_copy_cost(topology, push.from, push.to).rate;
   const Bytes stored{gpu::stored(format, size.count())};
   return flow_time(stored, narrowest_link(push, topology), kernel ? std::min(blocks, *kernel) : blocks);
 }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "platforms/machine/cpu_speed.hpp"
-
 namespace twinlink::model {
 namespace {
 
@@ -44,7 +42,7 @@ End end_of(const Part& part, Engine engine, std::size_t own) {
 void require_reach(const Topology& topology, const Operation& copy) {
   if (copy.engine == Engine::dma) return;
   if (copy.engine == Engine::cpu) return require_mapped(topology, copy);
-  const bool reaches = topology.kernel_reaches(copy.from_end, copy.to_end);
+  const bool reaches = kernel_reaches(topology, copy.from_end, copy.to_end);
   if (copy.engine == Engine::resident) {
     if (in_one_copy_of_the_graph(topology, copy) && copy.from_end.resident && copy.to.opening && reaches) return;
     throw UsageError("a resident kernel only writes into memory of peers");
@@ -69,15 +67,15 @@ void take_copy_cost(SimWorld& world, Operation& operation) {
     operation.report.engine = by_cpu ? "CPU" : operation.engine != Engine::dma ? "kernel" : "copy engine";
     operation.report.route = topology.describe(from.location, to.location);
   }
-  const double speed = world.costs(operation.report.rank).speed;
-  operation.report.overhead = on_cpu(cost.cost->overhead.value, speed);
+  operation.report.overhead = cost.starting(world.costs(operation.report.rank).speed);
   operation.report.latency = cost.latency(operation.size);
+  const RuntimeCosts& runtime = world.costs(operation.report.rank).runtime;
   const CopyEnding ending =
-      operation.signal ? topology.put_ending(from, to, cost, operation.size) : topology.copy_ending(from, cost);
+      operation.signal ? put_ending(runtime, from, to, cost, operation.size) : copy_ending(runtime, from, cost);
   operation.unhidden += ending.raising;
   if (cost.chunks) operation.unhidden += cost.chunks->filling(operation.size);
   operation.by_event = cost.by_event && !ending.signal_with_end;
-  operation.report.completion = on_cpu(ending.completion, speed);
+  operation.report.completion = ending.completion;
   if (operation.signal && !ending.signal_with_end) operation.until_signal = until_signal(world);
   operation.until_next = operation.until_signal + ending.behind_signal;
   // The event stands behind the value that the engine's queue writes.
@@ -96,8 +94,8 @@ Seconds time_to_fetch(SimWorld& world, RankId rank, Bytes size) {
   for (const FlowRoute& route : world.machine.copy(world.place(rank).node, from, to, true)) {
     bytes = std::max(bytes, Seconds{static_cast<double>(size.count()) * route.share / route.rate_alone()});
   }
-  const Seconds work = copy.cost->overhead.value + world.topology.copy_ending(from, copy).completion;
-  return on_cpu(work, world.costs(rank).speed) + copy.latency(size) + bytes;
+  const CpuCosts& cpu = world.costs(rank);
+  return copy.starting(cpu.speed) + copy_ending(cpu.runtime, from, copy).completion + copy.latency(size) + bytes;
 }
 
 }  // namespace twinlink::model

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "platforms/machine/cpu_speed.hpp"
-
 namespace twinlink::model {
 
 bool MessageWays::by_shared_memory(RankId peer) const {
@@ -45,7 +43,7 @@ Seconds MessageWays::latency_between(RankId peer, Location from, Location to, By
   const Topology& topology = world_.topology;
   Seconds latency{};
   if (by_memory) {
-    latency = topology.message_way(from, to);
+    latency = topology.latency(from, to);
   } else {
     for (const Adapters& nics : adapters(peer, from, size, turn)) {
       latency = std::max(latency, topology.message_way(from, nics, to) +
@@ -82,11 +80,10 @@ Seconds MessageWays::copying_piece_by_piece(RankId peer, Bytes size) {
   if (!piece || !by_shared_memory(peer) || platform.intra_node.is_eager(size)) return Seconds{};
   world_.copies_in_pieces = true;
   const End memory{world_.memory_near(rank_), Memory::pageable};
-  const CopyCost& found = world_.copy_cost(memory, memory);
-  const Cost& copy = *found.cost;
+  const CopyCost& copy = world_.copy_cost(memory, memory);
   const std::uint64_t pieces = (size.count() + piece->count() - 1) / piece->count();
-  const Seconds call = on_cpu(copy.overhead.value, world_.costs(rank_).speed);
-  return std::min(size, *piece) / *found.rate + call * static_cast<double>(pieces);
+  const Seconds call = copy.starting(world_.costs(rank_).speed);
+  return std::min(size, *piece) / *copy.rate + call * static_cast<double>(pieces);
 }
 
 /// Nobody's what goes through an adapter. Where the platform says how long an eager message keeps the CPUs busy, its

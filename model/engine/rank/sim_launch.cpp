@@ -8,7 +8,7 @@
 
 #include "model/engine/rank/copies.hpp"
 #include "model/engine/rank/sim_rank.hpp"
-#include "platforms/machine/cpu_speed.hpp"
+#include "platforms/costs/cpu_speed.hpp"
 
 namespace twinlink::model {
 
@@ -36,14 +36,14 @@ SimProgram::Link SimRank::program_link(const gpu::Link& link, Rate rate) {
     result.theirs = program_memory(link.theirs, !link.carried);
     const End there = end_of(result.theirs, Engine::kernel, gpu);
     result.out = world_.machine.block(place(id_).node, own, there, rate);
-    result.way_out = world_.topology.latency_of_store(own.location, there.location);
+    result.way_out = world_.topology.latency(own.location, there.location);
   }
   if (link.window.buffer.id != 0) result.window = program_memory(link.window, true);
   const End here = end_of(result.mine, Engine::kernel, gpu);
   const Location counters = link.carried ? world_.topology.host_buffers(gpu) : here.location;
   // The request, and what it brings.
-  if (counters != own.location) result.way_in = world_.topology.latency_of_store(counters, own.location) * 2;
-  if (link.carried) result.way_out = world_.topology.latency_of_store(own.location, counters);
+  if (counters != own.location) result.way_in = world_.topology.latency(counters, own.location) * 2;
+  if (link.carried) result.way_out = world_.topology.latency(own.location, counters);
   if (here.memory == Memory::device) return result;
   result.in = world_.machine.block(result.mine.allocation->site.node, here, own, rate);
   return result;
@@ -104,7 +104,7 @@ void SimRank::add_switch(Rate rate, SimProgram::Parts& parts) const {
   parts.spread = {world_.machine.through_switch(node, self, others, false, rate)};
   // The request goes to the switch and on to the GPUs, and what they send comes back so.
   const auto at = [](std::size_t gpu) { return Location{Location::Kind::gpu, gpu}; };
-  parts.way_sum = world_.topology.latency_of_store(at(self), at(others.front())) * 2;
+  parts.way_sum = world_.topology.latency(at(self), at(others.front())) * 2;
 }
 
 /// What the platform says of launches takes the place of what a kernel's copy costs, without the way, for there is

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "model/engine/rank/copies.hpp"
-#include "platforms/topology/transform_time.hpp"
+#include "platforms/costs/transform_time.hpp"
 #include "protocols/core/blocks.hpp"
 
 namespace twinlink::model {

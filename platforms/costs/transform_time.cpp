@@ -1,4 +1,4 @@
-#include "platforms/topology/transform_time.hpp"
+#include "platforms/costs/transform_time.hpp"
 
 #include <algorithm>
 #include <cstddef>

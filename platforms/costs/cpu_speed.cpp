@@ -1,4 +1,4 @@
-#include "platforms/machine/cpu_speed.hpp"
+#include "platforms/costs/cpu_speed.hpp"
 
 #include <optional>
 #include <utility>
