@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "platforms/costs/cpu_speed.hpp"
+#include "platforms/costs/software_costs.hpp"
 #include "platforms/topology/topology.hpp"
 
 namespace twinlink::model {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "platforms/costs/software_costs.hpp"
 #include "platforms/costs/transform_time.hpp"
 #include "protocols/core/blocks.hpp"
 
@@ -20,11 +21,6 @@ using model::Location;
 Rate rate_alone(const model::Topology& topology, const model::CopyCost& copy, const model::Route& route) {
   const Rate limit = copy.rate.value_or(Rate{std::numeric_limits<double>::infinity()});
   return std::min(limit, topology.narrowest(route, copy.reach).value_or(limit));
-}
-
-/// A cost with a share that grows with the size.
-Seconds per_gib(Seconds base, Seconds share, Bytes size) {
-  return base + share * (static_cast<double>(size.count()) / static_cast<double>((1_GiB).count()));
 }
 
 /// The device as the platform describes it; what tells devices apart stays.
@@ -61,12 +57,6 @@ End PacedRuntime::end_of(const std::byte* address, Engine engine) const {
   return end;
 }
 
-Seconds PacedRuntime::needed(const std::optional<model::Sourced<Seconds>>& cost, std::string_view name) const {
-  if (cost) return cost->value;
-  throw InputError(role_.topology.platform().file + ": error: the platform has no 'driver.runtime." +
-                   std::string(name) + "', which this run needs");
-}
-
 std::byte* PacedRuntime::allocate(Bytes size) {
   const Seconds start = clock_.now();
   std::byte* const memory = inner_->allocate(size);
@@ -92,7 +82,7 @@ void PacedRuntime::pin(std::byte* memory, Bytes size) {
   const Seconds start = clock_.now();
   inner_->pin(memory, size);
   pinned_.pin(memory, size);
-  if (known_.contains(memory)) pass_until(start + per_gib(costs().pin_base.value, costs().pin_per_gib.value, size));
+  if (known_.contains(memory)) pass_until(start + pinning(costs(), size));
 }
 
 void PacedRuntime::unpin(std::byte* memory) {
@@ -116,14 +106,13 @@ void PacedRuntime::forget_host_memory(std::byte* memory) {
 void PacedRuntime::register_memory(std::byte* memory, Bytes size) {
   const Seconds start = clock_.now();
   inner_->register_memory(memory, size);
-  pass_until(start + per_gib(needed(costs().register_base, "register_base"),
-                             needed(costs().register_per_gib, "register_per_gib"), size));
+  pass_until(start + registering(platform(), costs(), size));
 }
 
 void PacedRuntime::deregister_memory(std::byte* memory) {
   const Seconds start = clock_.now();
   inner_->deregister_memory(memory);
-  pass_until(start + needed(costs().deregister, "deregister"));
+  pass_until(start + needed(platform(), costs().deregister, "deregister"));
 }
 
 IpcToken PacedRuntime::export_memory(std::byte* memory) {
@@ -211,13 +200,12 @@ Event PacedRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<
                                 Engine engine) {
   const Seconds start = clock_.now();
   const PacedPath& way = paced_path(from, to, engine);
-  const Seconds each = engine == Engine::kernel ? needed(costs().kernel_block, "kernel_block")
-                                                : needed(costs().engine_block, "engine_block");
+  const Seconds more = blocks_apart(platform(), costs(), engine, blocks.size());
   return start_copy({.inner = inner_->copy_blocks(to, from, blocks, stream, engine),
                      .way = &way,
                      .size = total_length(blocks),
                      .ending = copy_ending(costs(), end_of(from, engine), way.copy),
-                     .blocks = each * static_cast<double>(blocks.size())},
+                     .blocks = more},
                     stream, start);
 }
 
@@ -227,7 +215,7 @@ Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes s
   pinned_.require(flag);
   const PacedPath& way = paced_path(from, to, engine);
   const model::CopyEnding ending = put_ending(costs(), end_of(from, engine), end_of(to, engine), way.copy, size);
-  const Seconds signal = ending.signal_with_end ? Seconds{} : needed(costs().signal, "signal");
+  const Seconds signal = ending.signal_with_end ? Seconds{} : needed(platform(), costs().signal, "signal");
   const Event inner = inner_->copy(to, from, size, stream, engine);
   return start_copy({.inner = inner,
                      .way = &way,

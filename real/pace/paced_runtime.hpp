@@ -148,8 +148,7 @@ class PacedRuntime final : public DeviceRuntime {
   void pass_until(Seconds time);
   [[nodiscard]] Queue& queue_of(Stream stream) { return queues_[static_cast<std::size_t>(stream.index)]; }
   [[nodiscard]] const model::RuntimeCosts& costs() const { return costs_; }
-  /// An InputError where the platform does not have the cost.
-  [[nodiscard]] Seconds needed(const std::optional<model::Sourced<Seconds>>& cost, std::string_view name) const;
+  [[nodiscard]] const model::Platform& platform() const { return role_.topology.platform(); }
 
   std::unique_ptr<DeviceRuntime> inner_;
   Role role_;

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "platforms/costs/cpu_speed.hpp"
+#include "platforms/costs/software_costs.hpp"
 #include "platforms/machine/platform_fields.hpp"
 #include "platforms/topology/topology.hpp"
 

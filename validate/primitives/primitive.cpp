@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "platforms/costs/software_costs.hpp"
 #include "validate/primitives/control_times.hpp"
 #include "validate/primitives/message_times.hpp"
 #include "validate/primitives/program_times.hpp"
@@ -299,9 +300,7 @@ std::optional<Seconds> predict_kernel_signals(const Primitive& primitive, Bytes 
 }
 
 std::optional<Seconds> predict_pinning(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::RuntimeCosts runtime = runtime_of(primitive, topology);
-  return runtime.pin_base.value +
-         runtime.pin_per_gib.value * (static_cast<double>(size.count()) / static_cast<double>((1_GiB).count()));
+  return pinning(runtime_of(primitive, topology), size);
 }
 
 /// What a function of the network alone says.

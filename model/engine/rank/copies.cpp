@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "platforms/costs/software_costs.hpp"
+
 namespace twinlink::model {
 namespace {
 
@@ -52,7 +54,9 @@ void require_reach(const Topology& topology, const Operation& copy) {
   throw UsageError("a kernel reaches device memory of its peers and page-locked memory, and a copy by it needs both");
 }
 
-Seconds until_signal(const SimWorld& world) { return world.needed(world.platform().runtime.signal, "signal"); }
+Seconds until_signal(const SimWorld& world) {
+  return needed(world.platform(), world.platform().runtime.signal, "signal");
+}
 
 void take_copy_cost(SimWorld& world, Operation& operation) {
   const Topology& topology = world.topology;

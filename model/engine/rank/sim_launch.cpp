@@ -8,7 +8,7 @@
 
 #include "model/engine/rank/copies.hpp"
 #include "model/engine/rank/sim_rank.hpp"
-#include "platforms/costs/cpu_speed.hpp"
+#include "platforms/costs/software_costs.hpp"
 
 namespace twinlink::model {
 

@@ -49,12 +49,6 @@ const CopyCost& SimWorld::copy_cost(End from, End to) {
                                     : copy_costs_.emplace(ends, model::copy_cost(topology, from, to)).first->second;
 }
 
-Seconds SimWorld::needed(const std::optional<Sourced<Seconds>>& cost, std::string_view name) const {
-  if (cost) return cost->value;
-  throw InputError(platform().file + ": error: the platform has no 'driver.runtime." + std::string(name) +
-                   "', which this run needs");
-}
-
 Bytes SimWorld::go_through_caches(std::initializer_list<const Part*> parts, Bytes size) {
   if (!caches_.any()) return {};
   std::vector<HostBytes> bytes;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <string_view>
 
 #include "platforms/topology/topology.hpp"
 
@@ -24,5 +26,17 @@ NetworkCosts on_cpu(NetworkCosts costs, double speed);
 RuntimeCosts on_cpu(RuntimeCosts costs, double speed);
 /// What the CPU pays to start copies.
 CopyCosts on_cpu(CopyCosts costs, double speed);
+
+/// A number of the driver that not every platform has. An InputError that names it.
+Seconds needed(const Platform& platform, const std::optional<Sourced<Seconds>>& cost, std::string_view name);
+
+// `costs` are those of the CPU that calls; an InputError where the platform does not say them.
+
+/// Page-locking `size`.
+Seconds pinning(const RuntimeCosts& costs, Bytes size);
+/// The adapter learns of `size`.
+Seconds registering(const Platform& platform, const RuntimeCosts& costs, Bytes size);
+/// What `blocks` that lie apart add to a copy.
+Seconds blocks_apart(const Platform& platform, const RuntimeCosts& costs, Engine engine, std::size_t blocks);
 
 }  // namespace twinlink::model
