@@ -199,6 +199,14 @@ CopyEnding put_ending(const RuntimeCosts& costs, const End& from, const End& to,
   return ending;
 }
 
+End seen_by(Engine engine, std::size_t own, End end, bool opened) {
+  end.own = end.memory == Memory::device && end.location == Location{Location::Kind::gpu, own};
+  end.kernel = (engine == Engine::kernel || engine == Engine::resident) && end.own;
+  end.by_cpu = engine == Engine::cpu && end.own;
+  end.resident = engine == Engine::resident && end.kernel && !opened;
+  return end;
+}
+
 bool kernel_reaches(const Topology& topology, const End& from, const End& to) {
   return (from.kernel || to.kernel) && kernel_kind(topology, from, to).has_value();
 }

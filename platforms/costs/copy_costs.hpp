@@ -44,6 +44,8 @@ struct CopyCost {
   [[nodiscard]] Seconds starting(double speed) const { return on_cpu(cost->overhead.value, speed); }
   /// From then on until its first byte flows.
   [[nodiscard]] Seconds latency(Bytes size) const { return cost->latency.value.at(size) + way; }
+  /// Least time behind the copy before it in its queue, see turn_behind().
+  [[nodiscard]] Seconds gap(Bytes size) const { return or_none(cost->gap, size); }
   /// What chunks take beside their bytes' flow, of a copy that has any.
   [[nodiscard]] Seconds in_chunks(Bytes size) const {
     return chunks ? chunks->filling(size) + chunks->further(size) : Seconds{};
@@ -58,6 +60,15 @@ struct CopyEnding {
   Seconds behind_signal{};       ///< from its signal until its queue goes on, beside the next copy's gap
 };
 
+/// An end of a copy that a rank on the GPU `own` has the engine make. A kernel that stays there only pushes, so it is
+/// never at an end that was `opened`, not even where a peer shares the GPU.
+End seen_by(Engine engine, std::size_t own, End end, bool opened = false);
+/// Both ends of what a kernel on that GPU does by itself.
+inline End kernel_on(std::size_t gpu) { return seen_by(Engine::kernel, gpu, {.location = {Location::Kind::gpu, gpu}}); }
+/// What an addition of `size` bytes to others is of a copy, which moves each byte twice through the memory: it reads
+/// two and writes one.
+inline Bytes moved_by_adding(Bytes size) { return Bytes{size.count() * 3 / 2}; }
+
 /// Can a kernel move bytes between these ends? One of them says that the kernel runs there.
 bool kernel_reaches(const Topology& topology, const End& from, const End& to);
 /// An InputError that names the entry where the platform does not have it. Of interleaved memory the way is the
@@ -69,5 +80,11 @@ CopyCost find_copy_cost(const Topology& topology, End from, End to);
 CopyEnding copy_ending(const RuntimeCosts& costs, const End& from, const CopyCost& copy);
 /// And what follows a put of `size` bytes that raises a signal.
 CopyEnding put_ending(const RuntimeCosts& costs, const End& from, const End& to, const CopyCost& copy, Bytes size);
+
+/// When the next of a queue has its turn, whose last byte came at `ended`, and what its signal holds up at `turned`: a
+/// gap counts from that, and without one signals hold up nothing.
+inline Seconds turn_behind(Seconds ended, Seconds turned, Seconds gap) {
+  return gap > Seconds{} ? turned + gap : ended;
+}
 
 }  // namespace twinlink::model

@@ -72,6 +72,9 @@ class Piecewise {
  private:
   std::vector<Knot> knots_{Knot{}};
 };
+inline Seconds or_none(const std::optional<Sourced<Piecewise>>& cost, Bytes size) {
+  return cost ? cost->value.at(size) : Seconds{};
+}
 
 /// In the largest unit, decimal or binary, that gives a whole number: "6 GB", "12 KiB". parse_bytes() reads it back.
 std::string format_bytes(Bytes size);

@@ -48,13 +48,7 @@ PacedRuntime::PacedRuntime(std::unique_ptr<DeviceRuntime> inner, Role role, Pace
 End PacedRuntime::end_of(const std::byte* address, Engine engine) const {
   const auto behind = known_.upper_bound(address);
   assert(behind != known_.begin());
-  End end = std::prev(behind)->second;
-  // The kernel runs on this process's device.
-  end.own = end.memory == Memory::device && end.location == Location{Location::Kind::gpu, role_.gpu};
-  end.kernel = (engine == Engine::kernel || engine == Engine::resident) && end.own;
-  end.resident = engine == Engine::resident && end.kernel;
-  end.by_cpu = engine == Engine::cpu && end.own;
-  return end;
+  return seen_by(engine, role_.gpu, std::prev(behind)->second);
 }
 
 std::byte* PacedRuntime::allocate(Bytes size) {
@@ -163,10 +157,8 @@ const PacedRuntime::PacedPath& PacedRuntime::paced_path(const End& source, const
 }
 
 Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
-  const model::Cost& cost = *copy.way->copy.cost;
   const Seconds ready = posted + copy.way->copy.latency(copy.size);
-  const Seconds gap = cost.gap ? cost.gap->value.at(copy.size) : Seconds{};
-  const Seconds turn = gap > Seconds{} ? queue.turn_end + gap : queue.flow_end;
+  const Seconds turn = model::turn_behind(queue.flow_end, queue.turn_end, copy.way->copy.gap(copy.size));
   queue.flow_end = std::max(ready, turn) + copy.blocks + copy.ending.raising + copy.way->flow(copy.size);
   queue.turn_end = queue.flow_end + copy.signal + copy.ending.behind_signal;
   return queue.flow_end;
@@ -227,20 +219,19 @@ Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes s
                     stream, start);
 }
 
-/// A copy moves each byte twice through the GPU's memory; this reads two and writes one.
 Event PacedRuntime::add(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
   const Seconds start = clock_.now();
   const PacedPath& way = paced_path(from, to, Engine::kernel);
   return start_copy({.inner = inner_->add(to, from, size, stream),
                      .way = &way,
-                     .size = Bytes{size.count() * 3 / 2},
+                     .size = model::moved_by_adding(size),
                      .ending = copy_ending(costs(), end_of(from, Engine::kernel), way.copy)},
                     stream, start);
 }
 
 Event PacedRuntime::compute(Seconds duration, Stream stream) {
   const Seconds start = clock_.now();
-  const End own{.location = {Location::Kind::gpu, role_.gpu}, .memory = Memory::device, .kernel = true, .own = true};
+  const End own = model::kernel_on(role_.gpu);
   const PacedPath& way = paced_path(own, own);
   return start_copy({.inner = inner_->compute(Seconds{}, stream),
                      .way = &way,
@@ -266,10 +257,9 @@ void PacedRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size
                [&] { inner_->copy_on_host(to, from, size, stream, engine); });
 }
 
-/// Two thirds of what it touches are what a copy does.
 void PacedRuntime::add_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
   const Seconds start = clock_.now();
-  work_on_host(paced_path(from, to, Engine::dma), Bytes{size.count() * 3 / 2}, stream, start,
+  work_on_host(paced_path(from, to, Engine::dma), model::moved_by_adding(size), stream, start,
                [&] { inner_->add_on_host(to, from, size, stream); });
 }
 
@@ -283,7 +273,7 @@ Answer PacedRuntime::transforms() const {
 Event PacedRuntime::transform(std::byte* data, const Transform& transform, Stream stream) {
   const Event inner = inner_->transform(data, transform, stream);
   const Seconds start = clock_.now();
-  const End own{.location = {Location::Kind::gpu, role_.gpu}, .memory = Memory::device, .kernel = true, .own = true};
+  const End own = model::kernel_on(role_.gpu);
   const PacedPath& way = paced_path(own, own);
   return start_copy({.inner = inner,
                      .way = &way,

@@ -86,8 +86,8 @@ Seconds interval_beside_gap(const Primitive& primitive, Bytes size, const Topolo
 
 Seconds predict_window(const Primitive& primitive, Bytes size, const Topology& topology) {
   const model::NetworkCosts network = network_of(primitive, topology);
-  const Seconds gap = network.gap ? network.gap->value.at(size) : Seconds{};
-  const Seconds each = std::max(network.posting(size), interval_beside_gap(primitive, size, topology) + gap);
+  const Seconds each =
+      std::max(network.posting(size), interval_beside_gap(primitive, size, topology) + or_none(network.gap, size));
   const Seconds sent = sending(network, size) * kQueued + network.receiving_control();
   const Seconds taken_in = (network.receive_overhead.value + network.taking_in(size)) * kQueued + network.control.value;
   return std::max({beside_gaps(primitive, size, topology) + each * (kQueued - 1), sent, taken_in}) / kQueued;

@@ -99,7 +99,7 @@ std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, cons
                    .flow = flow_of_copy(primitive, size, found, topology) + found.in_chunks(size),
                    .completion = copy_ending(runtime_of(primitive, topology), primitive.from, found).completion,
                    .by_event = found.by_event,
-                   .gap = found.cost->gap ? found.cost->gap->value.at(size) : Seconds{}};
+                   .gap = found.gap(size)};
 }
 
 std::optional<Seconds> predict_copy(const Primitive& primitive, Bytes size, const Topology& topology) {

@@ -22,8 +22,7 @@ bool is_graph(const Primitive& primitive) {
 
 /// What a launch costs of which the platform says nothing: a kernel's copy within the GPU.
 model::CopyCost copy_within(const Primitive& primitive, const Topology& topology) {
-  const model::End own{
-      .location = {Location::Kind::gpu, primitive.gpu}, .memory = Memory::device, .kernel = true, .own = true};
+  const model::End own = model::kernel_on(primitive.gpu);
   return find_copy_cost(topology, own, own);
 }
 

@@ -32,15 +32,6 @@ void require_mapped(const Topology& topology, const Operation& copy) {
 
 }  // namespace
 
-End end_of(const Part& part, Engine engine, std::size_t own) {
-  End end = part.end();
-  end.own = end.memory == Memory::device && end.location == Location{Location::Kind::gpu, own};
-  end.kernel = (engine == Engine::kernel || engine == Engine::resident) && end.own;
-  end.by_cpu = engine == Engine::cpu && end.own;
-  end.resident = engine == Engine::resident && end.kernel && !part.opening;
-  return end;
-}
-
 void require_reach(const Topology& topology, const Operation& copy) {
   if (copy.engine == Engine::dma) return;
   if (copy.engine == Engine::cpu) return require_mapped(topology, copy);
@@ -86,7 +77,7 @@ void take_copy_cost(SimWorld& world, Operation& operation) {
   if (operation.signal && operation.by_event && !from.kernel && !to.kernel)
     operation.until_event = operation.until_next;
   operation.occupies_cpu = cost.occupies_cpu;
-  if (cost.cost->gap) operation.gap = cost.cost->gap->value.at(operation.size);
+  operation.gap = cost.gap(operation.size);
   if (cost.cost->cpu_written) operation.written = &cost.cost->cpu_written->value;
 }
 

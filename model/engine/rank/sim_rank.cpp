@@ -221,14 +221,13 @@ Op SimRank::start_copy(View to, View from, std::span<const Block> blocks, Stream
   return run_copy(operation);
 }
 
-/// A copy moves each byte twice through the memory; this reads two and writes one.
 Op SimRank::start_add(View to, View from, Stream stream) {
   const bool on_host = to.buffer.memory != Memory::device;
   const OperationPtr operation = make_copy(to, from, stream, on_host ? Engine::dma : Engine::kernel);
   if (operation->from.opening || operation->to.opening) throw UsageError("a GPU adds up its own memory only");
   operation->report.verb = "add";
   operation->adds = true;
-  operation->size = Bytes{operation->size.count() * 3 / 2};
+  operation->size = moved_by_adding(operation->size);
   return run_copy(operation);
 }
 
@@ -378,7 +377,7 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   operation->report.latency =
       costs.latency_asking(source.length, asking) + ways_.copying_piece_by_piece(to, source.length);
   operation->queue = &transport_.wire(to, operation->turn);
-  if (costs.gap) operation->gap = costs.gap->value.at(source.length);
+  operation->gap = or_none(costs.gap, source.length);
   operation->stages = ways_.stages(*operation);
   cpu_.be_busy(operation->report.overhead);
 
