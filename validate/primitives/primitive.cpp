@@ -134,14 +134,15 @@ Seconds beside_signals(const Primitive& primitive, const CopyTimes& times, Secon
   return times.until_there() + (primitive.from.kernel ? answered : std::max(known, answered));
 }
 
-/// The queue goes on when the signal has been raised, and the engine, or the next kernel, has had its turn; unless the
-/// CPU takes longer to start the next one.
+/// The queue goes on when a kernel has raised its signal; where there is a gap, when any has been raised and the
+/// engine, or the next kernel, has had its turn; unless the CPU takes longer to start the next one.
 std::optional<Seconds> predict_queued_signal(const Primitive& primitive, Bytes size, const Topology& topology,
                                              std::optional<Seconds> signal,
                                              const std::optional<Sourced<Seconds>>& signal_gap) {
   const auto times = copy_times(primitive, size, topology);
   if (!times || !signal) return std::nullopt;
-  const Seconds interval = times->flow + times->gap + *signal + or_none(signal_gap);
+  const Seconds ended = primitive.from.kernel ? times->flow + *signal : times->flow;
+  const Seconds interval = model::turn_behind(ended, times->flow + *signal + or_none(signal_gap), times->gap);
   const Seconds beside = beside_signals(primitive, *times, *signal, or_none(signal_gap), topology);
   return (beside + std::max(times->overhead, interval) * (kInARow - 1)) / kInARow;
 }
@@ -239,7 +240,7 @@ std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds t
   const auto times = copy_times(primitive, size, topology);
   const auto signal =
       primitive.kind == Primitive::Kind::queued_signal ? value_of(runtime.signal) : kernel_signal(runtime, size);
-  if (!times || !signal) return std::nullopt;
+  if (!times || !signal || times->gap <= Seconds{}) return std::nullopt;
   const Seconds each = times->flow + times->gap + *signal;
   const auto gap_of = [&](Seconds beside, double gaps) {
     return (time * kInARow - beside - each * (kInARow - 1)) / gaps;

@@ -153,6 +153,15 @@ TEST_F(PrimitiveTimes, OfPutsWithSignals) {
   }
 }
 
+/// As the simulation has it, which starts the next one of a stream when the bytes of the one before have come.
+TEST_F(PrimitiveTimes, SignalsHoldUpNoQueueWithoutAGapUnlessAKernelRaisesThem) {
+  for (auto& [kind, cost] : machine_.copies) cost.gap.reset();
+  const double there = 2 + 5 + 0.6 + kFlow;
+  expect("queued put and signal same-node", (there + 0.6 + 0.2 + 1 + (kQueued - 1) * kFlow) / kQueued, "0/1");
+  expect("queued put and signal by kernel same-node", (there + 0.8 + 0.5 + (kQueued - 1) * (kFlow + 0.8)) / kQueued,
+         "0/1");
+}
+
 TEST_F(PrimitiveTimes, OfMemoryAndHandles) {
   expect("allocate device", 30);
   expect("allocate pinned", 40 + 1);
