@@ -50,10 +50,9 @@ std::optional<Rate> Topology::narrowest(const Route& route, Reach reach) const {
     Rate rate = link_width(link, hop.forward);
     if (reach == Reach::device_reads && link.dma_read) rate = std::min(rate, link.dma_read->value);
     if (reach == Reach::device_writes && link.dma_write) rate = std::min(rate, link.dma_write->value);
-    least = least ? std::min(*least, rate) : rate;
+    least = least_of(least, rate);
   }
-  if (const auto each = each_rate(route, reach)) least = std::min(least.value_or(*each), *each);
-  return least;
+  return least_of(least, each_rate(route, reach));
 }
 
 std::optional<Rate> Topology::each_rate(const Route& route, Reach reach) const {
@@ -61,21 +60,16 @@ std::optional<Rate> Topology::each_rate(const Route& route, Reach reach) const {
   for (const Hop& hop : route) {
     const Link& link = graph_.links[hop.link];
     const auto& each = reach == Reach::device_reads ? link.each_read : link.each_write;
-    if (reach != Reach::cpu && each) least = std::min(least.value_or(each->value), each->value);
+    if (reach != Reach::cpu) least = least_of(least, value_of(each));
   }
   return least;
 }
 
 std::optional<Rate> Topology::peer_rate(const Hop& hop, bool reads) const {
   const Link& link = graph_.links[hop.link];
-  std::optional<Rate> least;
-  const auto narrow = [&](const std::optional<Sourced<Rate>>& rate) {
-    if (rate) least = std::min(least.value_or(rate->value), rate->value);
-  };
-  narrow(reads ? link.peer_read : link.peer_write);
+  const std::optional<Rate> own = value_of(reads ? link.peer_read : link.peer_write);
   const Passing* passing = ways_.passing(hop.forward ? link.to : link.from);
-  if (passing != nullptr) narrow(reads ? passing->peer_read : passing->peer_write);
-  return least;
+  return passing == nullptr ? own : least_of(own, value_of(reads ? passing->peer_read : passing->peer_write));
 }
 
 std::optional<Rate> Topology::host_duplex(std::size_t link) const {

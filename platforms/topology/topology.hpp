@@ -2,6 +2,7 @@
 // SimGrid.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -63,6 +64,11 @@ struct Adapters {
 
   friend auto operator<=>(const Adapters&, const Adapters&) = default;
 };
+
+/// Nothing limits nothing.
+inline std::optional<Rate> least_of(const std::optional<Rate>& one, const std::optional<Rate>& other) {
+  return one && other ? std::min(*one, *other) : one ? one : other;
+}
 
 /// Between ways that one message takes at the same time.
 inline constexpr std::string_view kBesides = " and ";

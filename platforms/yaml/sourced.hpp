@@ -51,6 +51,11 @@ struct Sourced {
   bool operator==(const Sourced&) const = default;
 };
 
+/// What a platform need not have.
+template <class T>
+std::optional<T> value_of(const std::optional<Sourced<T>>& number) {
+  return number ? std::optional(number->value) : std::nullopt;
+}
 /// A cost that a platform need not have: none.
 inline Seconds or_none(const std::optional<Sourced<Seconds>>& cost) { return cost ? cost->value : Seconds{}; }
 

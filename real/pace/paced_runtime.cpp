@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "platforms/costs/rates.hpp"
 #include "platforms/costs/software_costs.hpp"
 #include "platforms/costs/transform_time.hpp"
 #include "protocols/core/blocks.hpp"
@@ -16,12 +17,6 @@ namespace {
 
 using model::End;
 using model::Location;
-
-/// On an idle machine: the smallest of the copy's own rate and all that its bytes cross.
-Rate rate_alone(const model::Topology& topology, const model::CopyCost& copy, const model::Route& route) {
-  const Rate limit = copy.rate.value_or(Rate{std::numeric_limits<double>::infinity()});
-  return std::min(limit, topology.narrowest(route, copy.reach).value_or(limit));
-}
 
 /// The device as the platform describes it; what tells devices apart stays.
 DeviceInfo described_by(const model::GpuType& type, DeviceInfo device) {
@@ -151,8 +146,9 @@ const PacedRuntime::PacedPath& PacedRuntime::paced_path(const End& source, const
   if (found != paced_paths_.end()) return found->second;
   const model::Topology& topology = role_.topology;
   const model::CopyCost cost = model::copy_cost(topology, source, target);
-  const model::Route route = topology.copy_route(source.location, target.location);
-  const PacedPath way{cost, rate_alone(topology, cost, route), &counts_[cost.name]};
+  // On an idle machine.
+  const std::optional<Rate> rate = model::least_of(cost.rate, narrowest(topology, source, target, cost));
+  const PacedPath way{cost, rate.value_or(Rate{std::numeric_limits<double>::infinity()}), &counts_[cost.name]};
   return paced_paths_.emplace(ends, way).first->second;
 }
 

@@ -59,7 +59,7 @@ Seconds flow_of_message(const Primitive& primitive, Bytes size, const Topology& 
   const model::NetworkCosts network = network_of(primitive, topology);
   const bool uncached = network.uncached && lacks_in_caches(primitive, size, topology);
   const auto& rate = uncached ? network.uncached : network.rate;
-  return flow_time(size, narrowest_link(primitive, topology), rate ? std::optional(rate->value) : std::nullopt);
+  return flow_time(size, narrowest_link(primitive, topology), model::value_of(rate));
 }
 
 Seconds predict_message(const Primitive& primitive, Bytes size, const Topology& topology) {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "platforms/costs/rates.hpp"
 #include "platforms/costs/software_costs.hpp"
 #include "validate/primitives/control_times.hpp"
 #include "validate/primitives/message_times.hpp"
@@ -22,40 +23,8 @@ constexpr double kInARow = bench::kQueuedCopies;
 using model::Platform;
 using model::Sourced;
 using model::Topology;
+using model::value_of;
 using Kind = Primitive::Kind;
-
-void narrow(std::optional<Rate>& narrowest, Rate rate) {
-  if (!narrowest || rate < *narrowest) narrowest = rate;
-}
-
-void narrow(std::optional<Rate>& narrowest, const std::optional<Rate>& rate) {
-  if (rate) narrow(narrowest, *rate);
-}
-
-bool is_memory(const model::End& end) { return end.location.kind == model::Location::Kind::memory; }
-
-/// What the DRAM gives that a copy reads or writes, the bounce buffer of the driver's fallback included.
-std::optional<Rate> slowest_memory(const Primitive& primitive, const Topology& topology) {
-  const auto& memories = topology.graph().memories;
-  std::optional<Rate> slowest;
-  const auto pass = [&](std::size_t memory) {
-    if (const auto& bandwidth = memories[memory].bandwidth) narrow(slowest, bandwidth->value);
-  };
-  const auto& [from, to] = std::pair(primitive.from.location, primitive.to.location);
-  for (const model::End* end : {&primitive.from, &primitive.to}) {
-    if (is_memory(*end)) pass(end->location.index);
-  }
-  const bool between_gpus = !is_memory(primitive.from) && !is_memory(primitive.to) && from != to;
-  if (between_gpus && !topology.peer_access(from.index, to.index)) pass(topology.bounce_memory(from.index, to.index));
-  return slowest;
-}
-
-/// What a way between GPUs lets peer traffic have.
-std::optional<Rate> slowest_forwarding(const model::Route& route, bool reads, const Topology& topology) {
-  std::optional<Rate> slowest;
-  for (const model::Hop& hop : route) narrow(slowest, topology.peer_rate(hop, reads));
-  return slowest;
-}
 
 /// Of the CPU that starts it.
 double speed_of(const Primitive& primitive, const Topology& topology) {
@@ -63,10 +32,6 @@ double speed_of(const Primitive& primitive, const Topology& topology) {
 }
 model::RuntimeCosts runtime_of(const Primitive& primitive, const Topology& topology) {
   return model::on_cpu(topology.platform().runtime, speed_of(primitive, topology));
-}
-
-std::optional<Seconds> value_of(const std::optional<Sourced<Seconds>>& time) {
-  return time ? std::optional(time->value) : std::nullopt;
 }
 
 /// From the last byte of a kernel's put until its signal is seen, and its own CPU told.
@@ -183,7 +148,7 @@ Seconds message_way(const Primitive& primitive, const Topology& topology) {
 }
 
 Seconds flow_time(Bytes size, std::optional<Rate> narrowest, std::optional<Rate> rate) {
-  narrow(narrowest, rate);
+  narrowest = model::least_of(narrowest, rate);
   return narrowest ? size / *narrowest : Seconds{};
 }
 
@@ -208,31 +173,16 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
 }
 
 std::optional<Rate> narrowest_link(const Primitive& primitive, const Topology& topology) {
-  using model::Reach;
-  const Platform& platform = topology.platform();
-  if (primitive.same_node) {
-    const model::Route route = topology.copy_route(primitive.from.location, primitive.to.location);
-    if (!primitive.copies()) return topology.narrowest(route, Reach::cpu);
-    const model::CopyCost copy = find_copy_cost(topology, primitive.from, primitive.to);
-    std::optional<Rate> narrowest = topology.narrowest(route, copy.reach);
-    narrow(narrowest, slowest_memory(primitive, topology));
-    const bool peers = !is_memory(primitive.from) && !is_memory(primitive.to) && copy.kind;
-    if (peers) narrow(narrowest, slowest_forwarding(route, copy.reach == Reach::device_reads, topology));
-    return narrowest;
+  const model::Location from = primitive.from.location;
+  const model::Location to = primitive.to.location;
+  if (primitive.same_node && primitive.copies()) {
+    return model::narrowest(topology, primitive.from, primitive.to,
+                            find_copy_cost(topology, primitive.from, primitive.to));
   }
-  const auto nic = [&](std::size_t gpu) -> const std::string& { return topology.graph().gpus[gpu].nic; };
-  std::optional<Rate> narrowest =
-      topology.narrowest(topology.to_nic_route(primitive.from.location, nic(primitive.gpu)), Reach::device_reads);
-  narrow(narrowest, topology.narrowest(topology.from_nic_route(nic(primitive.peer_gpu), primitive.to.location),
-                                       Reach::device_writes));
-  for (const std::size_t gpu : {primitive.gpu, primitive.peer_gpu}) {
-    const auto port = std::ranges::find(topology.graph().nics, nic(gpu), &model::Nic::name);
-    narrow(narrowest, port->link.value_or(platform.fabric->link).value);
-    if (const auto& duplex = platform.fabric->duplex) {
-      narrow(narrowest, Rate{duplex->value.bytes_per_second() * port->port_share});
-    }
-  }
-  return narrowest;
+  if (primitive.same_node) return model::narrowest(topology, from, to);
+  const std::vector<model::Adapters> nics{
+      {topology.graph().gpus[primitive.gpu].nic, topology.graph().gpus[primitive.peer_gpu].nic}};
+  return model::narrowest(topology, from, nics, to);
 }
 
 std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds time, const Topology& topology) {

@@ -34,10 +34,6 @@ std::optional<Rate> part_of(const std::optional<Rate>& limit, double share) {
   return limit ? std::optional(Rate{limit->bytes_per_second() * share}) : std::nullopt;
 }
 
-std::optional<Rate> least_of(const std::optional<Rate>& one, const std::optional<Rate>& other) {
-  return one && other ? std::min(*one, *other) : one ? one : other;
-}
-
 /// Each link once, for that is how SimGrid counts them, and none that never limits anybody.
 void tidy(std::vector<std::size_t>& slots, const std::vector<std::optional<Rate>>& rates) {
   std::vector<std::size_t> kept;

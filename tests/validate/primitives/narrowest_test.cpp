@@ -90,6 +90,18 @@ TEST_F(Narrowest, IsTheDramThatACopyReadsOrWrites) {
   EXPECT_DOUBLE_EQ(gigabytes("peer copy write direct", "0/1"), 28.8) << "peers pass it by";
 }
 
+TEST_F(Narrowest, IsTheDramThatAMessageIsReadOfAndWrittenTo) {
+  platform_.node.memories.front().bandwidth = rate(0.5);
+  EXPECT_DOUBLE_EQ(gigabytes("message pageable same-node", "0/1"), 0.5);
+}
+
+TEST_F(Narrowest, IsWhatCopiesFromAndToHostMemoryHaveOfAHub) {
+  platform_.node.hubs.front().passing.duplex = rate(6);
+  EXPECT_DOUBLE_EQ(gigabytes("copy pinned-to-device near"), 6);
+  EXPECT_DOUBLE_EQ(gigabytes("copy device-to-pageable near"), 6);
+  EXPECT_DOUBLE_EQ(gigabytes("peer copy write direct", "0/1"), 28.8) << "which is past host memory";
+}
+
 TEST_F(Narrowest, IsTheDramOfTheBounceBuffer) {
   platform_.node.hubs.front().passing.forwards = model::Forwards::none;
   platform_.node.memories.front().bandwidth = rate(5);

@@ -1,0 +1,20 @@
+// What the bytes of one copy or message get on an idle machine, beside their own rates. Nothing where nothing on their
+// way limits them.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "platforms/costs/copy_costs.hpp"
+
+namespace twinlink::model {
+
+/// A copy between locations that are not interleaved, which costs `copy`: the least of links, DRAM, what hubs and
+/// memories let peers have, and what copies to and from host memory get there.
+std::optional<Rate> narrowest(const Topology& topology, const End& from, const End& to, const CopyCost& copy);
+/// A message from one CPU to another of a node.
+std::optional<Rate> narrowest(const Topology& topology, Location from, Location to);
+/// A message between nodes, in equal parts over `adapters`: the slowest part is the last.
+std::optional<Rate> narrowest(const Topology& topology, Location from, std::span<const Adapters> adapters, Location to);
+
+}  // namespace twinlink::model
