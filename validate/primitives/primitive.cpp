@@ -30,10 +30,6 @@ using Kind = Primitive::Kind;
 double speed_of(const Primitive& primitive, const Topology& topology) {
   return model::speed_near(topology, primitive.gpu);
 }
-model::RuntimeCosts runtime_of(const Primitive& primitive, const Topology& topology) {
-  return model::on_cpu(topology.platform().runtime, speed_of(primitive, topology));
-}
-
 /// From the last byte of a kernel's put until its signal is seen, and its own CPU told.
 std::optional<Seconds> kernel_signal(const model::RuntimeCosts& runtime, Bytes size) {
   return runtime.kernel_signal ? std::optional(runtime.kernel_signal->value.at(size)) : std::nullopt;
@@ -125,6 +121,10 @@ std::optional<Seconds> predict_start(const Primitive& primitive, const Topology&
 }
 
 }  // namespace
+
+model::RuntimeCosts runtime_of(const Primitive& primitive, const Topology& topology) {
+  return model::on_cpu(topology.platform().runtime, speed_of(primitive, topology));
+}
 
 model::NetworkCosts network_of(const Primitive& primitive, const Topology& topology) {
   const Platform& platform = topology.platform();

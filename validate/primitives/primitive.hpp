@@ -129,6 +129,8 @@ std::string copy_path(const Primitive& primitive, const model::Topology& topolog
 /// have. Nothing if nothing limits it.
 std::optional<Rate> narrowest_link(const Primitive& primitive, const model::Topology& topology);
 
+/// What the driver costs on the CPU that calls it.
+model::RuntimeCosts runtime_of(const Primitive& primitive, const model::Topology& topology);
 /// The costs of the messages that `primitive` is, with their way in latency and control; or comes with, without it.
 model::NetworkCosts network_of(const Primitive& primitive, const model::Topology& topology);
 /// What the way of a message adds.
