@@ -81,4 +81,18 @@ std::optional<Rate> narrowest(const Topology& topology, Location from, std::span
   return least_of(over(least, all), least_of(dram(topology, from), dram(topology, to)));
 }
 
+Seconds latency(const Topology& topology, int from_node, Location from, std::span<const Adapters> adapters, int to_node,
+                Location to) {
+  Seconds longest{};
+  for (const Adapters& nics : adapters) {
+    longest =
+        std::max(longest, topology.message_way(from, nics, to) + topology.fabric_latency(from_node, to_node, nics));
+  }
+  const auto& rdma = topology.platform().fabric->rdma;
+  for (const Location& end : {from, to}) {
+    if (end.kind == Location::Kind::gpu && rdma) longest += or_none(rdma->latency);
+  }
+  return longest;
+}
+
 }  // namespace twinlink::model

@@ -1,5 +1,5 @@
-// What the bytes of one copy or message get on an idle machine, beside their own rates. Nothing where nothing on their
-// way limits them.
+// What the bytes of one copy or message get on an idle machine, beside their own rates: nothing where nothing on their
+// way limits them. And how long messages between nodes are under way.
 #pragma once
 
 #include <optional>
@@ -16,5 +16,10 @@ std::optional<Rate> narrowest(const Topology& topology, const End& from, const E
 std::optional<Rate> narrowest(const Topology& topology, Location from, Location to);
 /// A message between nodes, in equal parts over `adapters`: the slowest part is the last.
 std::optional<Rate> narrowest(const Topology& topology, Location from, std::span<const Adapters> adapters, Location to);
+
+/// Latency of the way of such a message, the switches of the fabric and an adapter's reaching into device memory
+/// included: of the part that comes last.
+Seconds latency(const Topology& topology, int from_node, Location from, std::span<const Adapters> adapters, int to_node,
+                Location to);
 
 }  // namespace twinlink::model

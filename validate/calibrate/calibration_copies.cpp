@@ -160,7 +160,7 @@ void CopyFits::fit(const Group& group) {
               "a probe does not tell it from the latency");
   }
   const Seconds busy = overhead_share(group, group.path + ".overhead", overhead.value_or(Seconds{}), other) + other;
-  std::optional<Rate> known = narrowest_link(first, base_);
+  std::optional<Rate> known = narrowest_link(first, {}, base_);
   if (found.rate) known = found.rate;
   if (!found.kind) return fit_fallback(group, busy);
   const std::optional<Rate> rate = fit_latency(group, observations_beside_way(group), {.busy = busy, .base = known},
@@ -334,7 +334,8 @@ std::optional<Rate> fit_latency(const Group& group, std::span<const Observation>
   }
   if (rate_path.empty()) return curve.rate;
   if (curve.rate) {
-    set_fit(edit, rate_path, *curve.rate, queues_tell ? *known.queues : group, probes);
+    set_fit(edit, rate_path, Rate{curve.rate->bytes_per_second() / known.parts}, queues_tell ? *known.queues : group,
+            probes);
   } else {
     notes.push_back(fmt::format("{}: the sizes of the probes do not tell it; it stays", rate_path));
   }

@@ -9,13 +9,14 @@ namespace twinlink::validate {
 namespace {
 
 using model::Topology;
+using model::value_of;
 using Kind = Primitive::Kind;
 
 constexpr double kQueued = bench::kQueuedCopies;
 
 /// What the sender's CPU has a part in. The rest it has copied when it posted the message.
 Seconds flow_from_sender(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const Bytes posted = network_of(primitive, topology).first_part(size);
+  const Bytes posted = network_of(primitive, size, topology).first_part(size);
   return flow_of_message(primitive, size, topology) * (1 - share_of(posted, size));
 }
 
@@ -34,7 +35,7 @@ Seconds asking(Primitive primitive, const Topology& topology) {
   primitive.kind = Kind::control;
   primitive.from.location = {model::Location::Kind::memory, topology.memory_near(primitive.gpu)};
   primitive.to.location = {model::Location::Kind::memory, topology.memory_near(primitive.peer_gpu)};
-  return network_of(primitive, topology).control.value * 2;
+  return network_of(primitive, {}, topology).control.value * 2;
 }
 
 }  // namespace
@@ -56,21 +57,22 @@ bool lacks_in_caches(const Primitive& primitive, Bytes size, const Topology& top
 }
 
 Seconds flow_of_message(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::NetworkCosts network = network_of(primitive, topology);
+  const model::NetworkCosts network = network_of(primitive, size, topology);
   const bool uncached = network.uncached && lacks_in_caches(primitive, size, topology);
-  const auto& rate = uncached ? network.uncached : network.rate;
-  return flow_time(size, narrowest_link(primitive, topology), model::value_of(rate));
+  std::optional<Rate> rate = value_of(uncached ? network.uncached : network.rate);
+  if (rate) rate = Rate{rate->bytes_per_second() * adapters_of(primitive, size, topology)};
+  return flow_time(size, narrowest_link(primitive, size, topology), rate);
 }
 
 Seconds predict_message(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::NetworkCosts network = network_of(primitive, topology);
+  const model::NetworkCosts network = network_of(primitive, size, topology);
   const Seconds last = flow_of_message(primitive, size, topology) * share_of(network.last_fragment(size), size);
   return network.posting(size) + network.latency_asking(size, asking(primitive, topology)) +
          flow_from_sender(primitive, size, topology) + last + network.taking_in(size);
 }
 
 Seconds beside_gaps(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::NetworkCosts network = network_of(primitive, topology);
+  const model::NetworkCosts network = network_of(primitive, size, topology);
   // A CPU that copies in pieces posts all messages first, and the latency of the first one hides behind that.
   const bool by_sender = network.last_fragment(size) > Bytes{};
   const Seconds hidden =
@@ -79,13 +81,13 @@ Seconds beside_gaps(const Primitive& primitive, Bytes size, const Topology& topo
 }
 
 Seconds interval_beside_gap(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::NetworkCosts network = network_of(primitive, topology);
+  const model::NetworkCosts network = network_of(primitive, size, topology);
   const bool by_sender = network.last_fragment(size) > Bytes{};
   return flow_from_sender(primitive, size, topology) + (by_sender ? sending(network, size) : Seconds{});
 }
 
 Seconds predict_window(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::NetworkCosts network = network_of(primitive, topology);
+  const model::NetworkCosts network = network_of(primitive, size, topology);
   const Seconds each =
       std::max(network.posting(size), interval_beside_gap(primitive, size, topology) + or_none(network.gap, size));
   const Seconds sent = sending(network, size) * kQueued + network.receiving_control();
@@ -94,7 +96,7 @@ Seconds predict_window(const Primitive& primitive, Bytes size, const Topology& t
 }
 
 std::optional<Seconds> predict_both_ways(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::NetworkCosts network = network_of(primitive, topology);
+  const model::NetworkCosts network = network_of(primitive, size, topology);
   if (!network.completion) return std::nullopt;
   const Seconds completion = network.taking_in(size);
   const Seconds comes = predict_message(primitive, size, topology) - network.posting(size) - completion;

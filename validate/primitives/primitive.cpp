@@ -45,7 +45,7 @@ std::optional<Seconds> plus(std::optional<Seconds> time, const std::optional<Sou
 
 /// The bytes of a copy. Where a CPU copies what the caches do not hold, all of it takes as long as those of a message.
 Seconds flow_of_copy(const Primitive& primitive, Bytes size, const model::CopyCost& copy, const Topology& topology) {
-  const Seconds flow = flow_time(size, narrowest_link(primitive, topology), copy.rate);
+  const Seconds flow = flow_time(size, narrowest_link(primitive, size, topology), copy.rate);
   const auto& uncached = topology.platform().intra_node.uncached;
   if (copy.kind != model::CopyKind::host_to_host || !uncached || primitive.kind != Kind::copy) return flow;
   if (!lacks_in_caches(primitive, size, topology)) return flow;
@@ -90,7 +90,7 @@ std::optional<Seconds> predict_queued(const Primitive& primitive, Bytes size, co
 /// behind the signal in the engine's queue; a kernel that raises the signal tells the sender by itself.
 Seconds beside_signals(const Primitive& primitive, const CopyTimes& times, Seconds signal, Seconds signal_gap,
                        const Topology& topology) {
-  const Seconds answered = signal + network_of(primitive, topology).control.value;
+  const Seconds answered = signal + network_of(primitive, {}, topology).control.value;
   const Seconds known = signal + signal_gap + times.completion;
   return times.until_there() + (primitive.from.kernel ? answered : std::max(known, answered));
 }
@@ -126,25 +126,28 @@ model::RuntimeCosts runtime_of(const Primitive& primitive, const Topology& topol
   return model::on_cpu(topology.platform().runtime, speed_of(primitive, topology));
 }
 
-model::NetworkCosts network_of(const Primitive& primitive, const Topology& topology) {
+model::NetworkCosts network_of(const Primitive& primitive, Bytes size, const Topology& topology) {
   const Platform& platform = topology.platform();
   model::NetworkCosts costs = model::on_cpu(primitive.same_node ? platform.intra_node : platform.network.value(),
                                             speed_of(primitive, topology));
   if (!primitive.messages()) return costs;
-  const Seconds way = message_way(primitive, topology);
-  if (way == Seconds{}) return costs;
   std::vector<model::Piecewise::Knot> knots = costs.latency.value.knots();
-  for (auto& knot : knots) knot.cost += way;
+  for (auto& knot : knots) knot.cost += message_way(primitive, size, topology);
   costs.latency.value = model::Piecewise(std::move(knots));
-  costs.control.value += way;
+  costs.control.value += message_way(primitive, {}, topology);
   return costs;
 }
 
-Seconds message_way(const Primitive& primitive, const Topology& topology) {
-  if (primitive.same_node) return topology.latency(primitive.from.location, primitive.to.location);
-  const auto nic = [&](std::size_t gpu) -> const std::string& { return topology.graph().gpus[gpu].nic; };
-  return topology.message_way(primitive.from.location, {nic(primitive.gpu), nic(primitive.peer_gpu)},
-                              primitive.to.location);
+double adapters_of(const Primitive& primitive, Bytes size, const Topology& topology) {
+  if (primitive.same_node) return 1;
+  return static_cast<double>(topology.adapters(primitive.gpu, primitive.peer_gpu, size).size());
+}
+
+Seconds message_way(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const auto& [from, to] = std::pair(primitive.from.location, primitive.to.location);
+  if (primitive.same_node) return topology.latency(from, to);
+  return model::latency(topology, primitive.node, from, topology.adapters(primitive.gpu, primitive.peer_gpu, size),
+                        primitive.peer_node, to);
 }
 
 Seconds flow_time(Bytes size, std::optional<Rate> narrowest, std::optional<Rate> rate) {
@@ -172,7 +175,7 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
   return path;
 }
 
-std::optional<Rate> narrowest_link(const Primitive& primitive, const Topology& topology) {
+std::optional<Rate> narrowest_link(const Primitive& primitive, Bytes size, const Topology& topology) {
   const model::Location from = primitive.from.location;
   const model::Location to = primitive.to.location;
   if (primitive.same_node && primitive.copies()) {
@@ -180,9 +183,7 @@ std::optional<Rate> narrowest_link(const Primitive& primitive, const Topology& t
                             find_copy_cost(topology, primitive.from, primitive.to));
   }
   if (primitive.same_node) return model::narrowest(topology, from, to);
-  const std::vector<model::Adapters> nics{
-      {topology.graph().gpus[primitive.gpu].nic, topology.graph().gpus[primitive.peer_gpu].nic}};
-  return model::narrowest(topology, from, nics, to);
+  return model::narrowest(topology, from, topology.adapters(primitive.gpu, primitive.peer_gpu, size), to);
 }
 
 std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds time, const Topology& topology) {
@@ -199,7 +200,7 @@ std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds t
   if (primitive.from.kernel) return answered;
   // Where the sender learns of its last put later than of the answer, that is behind a gap too.
   const Seconds known = gap_of(times->until_there() + *signal + times->completion, kInARow);
-  const Seconds control = network_of(primitive, topology).control.value;
+  const Seconds control = network_of(primitive, {}, topology).control.value;
   return known + times->completion > control ? known : answered;
 }
 
@@ -257,7 +258,7 @@ std::optional<Seconds> predict_pinning(const Primitive& primitive, Bytes size, c
 /// What a function of the network alone says.
 template <auto part>
 std::optional<Seconds> predict_of_network(const Primitive& primitive, Bytes size, const Topology& topology) {
-  return part(network_of(primitive, topology), size);
+  return part(network_of(primitive, size, topology), size);
 }
 template <auto whole>
 std::optional<Seconds> as_optional(const Primitive& primitive, Bytes size, const Topology& topology) {

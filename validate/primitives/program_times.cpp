@@ -79,7 +79,7 @@ std::optional<Seconds> predict_moving(const Primitive& primitive, Bytes size, co
   const Rate blocks{blocks_of(primitive, topology).rate_of(format).bytes_per_second() * primitive.blocks};
   const std::optional<Rate> kernel = find_copy_cost(topology, push.from, push.to).rate;
   const Bytes stored{gpu::stored(format, size.count())};
-  return flow_time(stored, narrowest_link(push, topology), model::least_of(kernel, blocks));
+  return flow_time(stored, narrowest_link(push, size, topology), model::least_of(kernel, blocks));
 }
 
 }  // namespace twinlink::validate

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "platforms/costs/rates.hpp"
+
 namespace twinlink::model {
 
 bool MessageWays::by_shared_memory(RankId peer) const {
@@ -34,26 +36,13 @@ Location MessageWays::target(const Operation& operation) const {
   return world_.memory_near(operation.peer);
 }
 
-/// An adapter's reaching into device memory counts too. Of a message over several adapters the part that comes last
-/// counts.
 Seconds MessageWays::latency_between(RankId peer, Location from, Location to, Bytes size, AdapterTurn turn) {
   const bool by_memory = by_shared_memory(peer);
   const std::tuple key{peer, from, to, !by_memory && costs(peer).is_striped(size), turn};
   if (const auto known = latencies_.find(key); known != latencies_.end()) return known->second;
-  const Topology& topology = world_.topology;
-  Seconds latency{};
-  if (by_memory) {
-    latency = topology.latency(from, to);
-  } else {
-    for (const Adapters& nics : adapters(peer, from, size, turn)) {
-      latency = std::max(latency, topology.message_way(from, nics, to) +
-                                      topology.fabric_latency(world_.place(rank_).node, world_.place(peer).node, nics));
-    }
-    for (const Location& end : {from, to}) {
-      const auto& rdma = world_.platform().fabric->rdma;
-      if (end.kind == Location::Kind::gpu && rdma) latency += or_none(rdma->latency);
-    }
-  }
+  const Seconds latency = by_memory ? world_.topology.latency(from, to)
+                                    : model::latency(world_.topology, world_.place(rank_).node, from,
+                                                     adapters(peer, from, size, turn), world_.place(peer).node, to);
   latencies_.emplace(key, latency);
   return latency;
 }
