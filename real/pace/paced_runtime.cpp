@@ -148,7 +148,8 @@ const PacedRuntime::PacedPath& PacedRuntime::paced_path(const End& source, const
   const model::CopyCost cost = model::copy_cost(topology, source, target);
   // On an idle machine.
   const std::optional<Rate> rate = model::least_of(cost.rate, narrowest(topology, source, target, cost));
-  const PacedPath way{cost, rate.value_or(Rate{std::numeric_limits<double>::infinity()}), &counts_[cost.name]};
+  const PacedPath way{cost, rate.value_or(Rate{std::numeric_limits<double>::infinity()}),
+                      copy_ending(costs(), source, cost), &counts_[cost.name]};
   return paced_paths_.emplace(ends, way).first->second;
 }
 
@@ -162,6 +163,7 @@ Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
 
 Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start) {
   Queue& queue = queue_of(stream);
+  if (copy.flag.word == nullptr) copy.ending = copy.way->ending;
   const Seconds posted = start + copy.way->copy.starting(speed_);
   copy.due = schedule(queue, copy, posted);
   queue.last_end = std::max(queue.last_end, copy.end());
@@ -177,11 +179,7 @@ Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start) {
 Event PacedRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) {
   const Seconds start = clock_.now();
   const PacedPath& way = paced_path(from, to, engine);
-  return start_copy({.inner = inner_->copy(to, from, size, stream, engine),
-                     .way = &way,
-                     .size = size,
-                     .ending = copy_ending(costs(), end_of(from, engine), way.copy)},
-                    stream, start);
+  return start_copy({.inner = inner_->copy(to, from, size, stream, engine), .way = &way, .size = size}, stream, start);
 }
 
 Event PacedRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
@@ -192,7 +190,6 @@ Event PacedRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<
   return start_copy({.inner = inner_->copy_blocks(to, from, blocks, stream, engine),
                      .way = &way,
                      .size = total_length(blocks),
-                     .ending = copy_ending(costs(), end_of(from, engine), way.copy),
                      .blocks = more},
                     stream, start);
 }
@@ -218,10 +215,7 @@ Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes s
 Event PacedRuntime::add(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
   const Seconds start = clock_.now();
   const PacedPath& way = paced_path(from, to, Engine::kernel);
-  return start_copy({.inner = inner_->add(to, from, size, stream),
-                     .way = &way,
-                     .size = model::moved_by_adding(size),
-                     .ending = copy_ending(costs(), end_of(from, Engine::kernel), way.copy)},
+  return start_copy({.inner = inner_->add(to, from, size, stream), .way = &way, .size = model::moved_by_adding(size)},
                     stream, start);
 }
 
@@ -229,11 +223,7 @@ Event PacedRuntime::compute(Seconds duration, Stream stream) {
   const Seconds start = clock_.now();
   const End own = model::kernel_on(role_.gpu);
   const PacedPath& way = paced_path(own, own);
-  return start_copy({.inner = inner_->compute(Seconds{}, stream),
-                     .way = &way,
-                     .ending = copy_ending(costs(), own, way.copy),
-                     .blocks = duration},
-                    stream, start);
+  return start_copy({.inner = inner_->compute(Seconds{}, stream), .way = &way, .blocks = duration}, stream, start);
 }
 
 void PacedRuntime::work_on_host(const PacedPath& way, Bytes size, Stream stream, Seconds start,
@@ -271,11 +261,9 @@ Event PacedRuntime::transform(std::byte* data, const Transform& transform, Strea
   const Seconds start = clock_.now();
   const End own = model::kernel_on(role_.gpu);
   const PacedPath& way = paced_path(own, own);
-  return start_copy({.inner = inner,
-                     .way = &way,
-                     .ending = copy_ending(costs(), own, way.copy),
-                     .blocks = transform_time(*role_.topology.type_of(role_.gpu).transforms, transform)},
-                    stream, start);
+  return start_copy(
+      {.inner = inner, .way = &way, .blocks = transform_time(*role_.topology.type_of(role_.gpu).transforms, transform)},
+      stream, start);
 }
 
 void PacedRuntime::count(const PacedPath& way, Bytes size, Seconds due) const {

@@ -101,6 +101,7 @@ class PacedRuntime final : public DeviceRuntime {
   struct PacedPath {
     model::CopyCost copy{};
     Rate rate{};
+    model::CopyEnding ending{};                ///< of what raises no flag
     std::map<Bytes, Count>* counts = nullptr;  ///< of this entry of the cost table
 
     /// Of all its bytes, in chunks where it goes in chunks.

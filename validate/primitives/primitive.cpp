@@ -30,17 +30,9 @@ using Kind = Primitive::Kind;
 double speed_of(const Primitive& primitive, const Topology& topology) {
   return model::speed_near(topology, primitive.gpu);
 }
-/// From the last byte of a kernel's put until its signal is seen, and its own CPU told.
-std::optional<Seconds> kernel_signal(const model::RuntimeCosts& runtime, Bytes size) {
-  return runtime.kernel_signal ? std::optional(runtime.kernel_signal->value.at(size)) : std::nullopt;
-}
-
 std::optional<Seconds> plus(std::optional<Seconds> time, std::optional<Seconds> each, double count) {
   if (!time || !each) return std::nullopt;
   return *time + *each * count;
-}
-std::optional<Seconds> plus(std::optional<Seconds> time, const std::optional<Sourced<Seconds>>& each, double count) {
-  return plus(time, value_of(each), count);
 }
 
 /// The bytes of a copy. Where a CPU copies what the caches do not hold, all of it takes as long as those of a message.
@@ -95,24 +87,30 @@ Seconds beside_signals(const Primitive& primitive, const CopyTimes& times, Secon
   return times.until_there() + (primitive.from.kernel ? answered : std::max(known, answered));
 }
 
+/// From the last byte of a put until its signal is seen.
+std::optional<Seconds> signal_of(const Primitive& primitive, Bytes size, const model::RuntimeCosts& runtime) {
+  const bool raised = primitive.from.kernel && runtime.kernel_signal;
+  return raised ? std::optional(runtime.kernel_signal->value.at(size)) : value_of(runtime.signal);
+}
+
 /// The queue goes on when a kernel has raised its signal; where there is a gap, when any has been raised and the
 /// engine, or the next kernel, has had its turn; unless the CPU takes longer to start the next one.
-std::optional<Seconds> predict_queued_signal(const Primitive& primitive, Bytes size, const Topology& topology,
-                                             std::optional<Seconds> signal,
-                                             const std::optional<Sourced<Seconds>>& signal_gap) {
+std::optional<Seconds> predict_queued_signal(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const model::RuntimeCosts& runtime = topology.platform().runtime;
   const auto times = copy_times(primitive, size, topology);
-  if (!times || !signal) return std::nullopt;
+  const auto signal = signal_of(primitive, size, runtime);
+  if (!times || !signal || (primitive.from.kernel && !runtime.kernel_signal)) return std::nullopt;
+  const Seconds behind = or_none(primitive.from.kernel ? runtime.kernel_signal_gap : runtime.signal_gap);
   const Seconds ended = primitive.from.kernel ? times->flow + *signal : times->flow;
-  const Seconds interval = model::turn_behind(ended, times->flow + *signal + or_none(signal_gap), times->gap);
-  const Seconds beside = beside_signals(primitive, *times, *signal, or_none(signal_gap), topology);
+  const Seconds interval = model::turn_behind(ended, times->flow + *signal + behind, times->gap);
+  const Seconds beside = beside_signals(primitive, *times, *signal, behind, topology);
   return (beside + std::max(times->overhead, interval) * (kInARow - 1)) / kInARow;
 }
 
 std::optional<Seconds> predict_written_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const std::optional<Seconds> alone = predict_copy(primitive, size, topology);
-  if (!alone) return std::nullopt;
-  const auto& cost = find_copy_cost(topology, primitive.from, primitive.to).cost->cpu_written;
-  return cost ? *alone + cost->value.at(size) : *alone;
+  const model::CopyCost copy = find_copy_cost(topology, primitive.from, primitive.to);
+  if (copy.cost == nullptr) return std::nullopt;
+  return plus(predict_copy(primitive, size, topology), or_none(copy.cost->cpu_written, size), 1);
 }
 
 std::optional<Seconds> predict_start(const Primitive& primitive, const Topology& topology) {
@@ -189,9 +187,9 @@ std::optional<Rate> narrowest_link(const Primitive& primitive, Bytes size, const
 std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds time, const Topology& topology) {
   const model::RuntimeCosts& runtime = topology.platform().runtime;
   const auto times = copy_times(primitive, size, topology);
-  const auto signal =
-      primitive.kind == Primitive::Kind::queued_signal ? value_of(runtime.signal) : kernel_signal(runtime, size);
-  if (!times || !signal || times->gap <= Seconds{}) return std::nullopt;
+  const auto signal = signal_of(primitive, size, runtime);
+  const bool raised = !primitive.from.kernel || runtime.kernel_signal;
+  if (!times || !signal || !raised || times->gap <= Seconds{}) return std::nullopt;
   const Seconds each = times->flow + times->gap + *signal;
   const auto gap_of = [&](Seconds beside, double gaps) {
     return (time * kInARow - beside - each * (kInARow - 1)) / gaps;
@@ -231,24 +229,11 @@ std::optional<Seconds> known_of(const Primitive& primitive, Bytes, const Topolog
 
 template <auto each>
 std::optional<Seconds> predict_blocks(const Primitive& primitive, Bytes size, const Topology& topology) {
-  return plus(predict_below(primitive, size, topology), topology.platform().runtime.*each, primitive.blocks);
+  return plus(predict_below(primitive, size, topology), value_of(topology.platform().runtime.*each), primitive.blocks);
 }
 
 std::optional<Seconds> predict_signal(const Primitive& primitive, Bytes size, const Topology& topology) {
-  return plus(predict_below(primitive, size, topology), topology.platform().runtime.signal, 1);
-}
-std::optional<Seconds> predict_kernel_signal(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::RuntimeCosts& runtime = topology.platform().runtime;
-  return plus(predict_below(primitive, size, topology),
-              runtime.kernel_signal ? kernel_signal(runtime, size) : value_of(runtime.signal), 1);
-}
-std::optional<Seconds> predict_signals(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::RuntimeCosts& runtime = topology.platform().runtime;
-  return predict_queued_signal(primitive, size, topology, value_of(runtime.signal), runtime.signal_gap);
-}
-std::optional<Seconds> predict_kernel_signals(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::RuntimeCosts& runtime = topology.platform().runtime;
-  return predict_queued_signal(primitive, size, topology, kernel_signal(runtime, size), runtime.kernel_signal_gap);
+  return plus(predict_below(primitive, size, topology), signal_of(primitive, size, topology.platform().runtime), 1);
 }
 
 std::optional<Seconds> predict_pinning(const Primitive& primitive, Bytes size, const Topology& topology) {
@@ -285,12 +270,12 @@ constexpr std::array kKinds{
     KindFacts{Kind::engine_block, "copies of blocks", 0.24, Owner::runtime, "engine_block", Fit::share_of_blocks, predict_blocks<&Costs::engine_block>},
     KindFacts{Kind::kernel_block, "copies of blocks", 0.24, Owner::runtime, "kernel_block", Fit::share_of_blocks, predict_blocks<&Costs::kernel_block>},
     KindFacts{Kind::signal, "puts with signals", 0.01, Owner::runtime, "signal", Fit::share_of_signals, predict_signal},
-    KindFacts{Kind::kernel_signal, "puts with signals", 0.01, Owner::runtime, "kernel_signal", Fit::signal_by_size, predict_kernel_signal},
+    KindFacts{Kind::kernel_signal, "puts with signals", 0.01, Owner::runtime, "kernel_signal", Fit::signal_by_size, predict_signal},
     KindFacts{Kind::written_copy, "copies of what was just written", 0.06, Owner::copy, "cpu_written", Fit::written, predict_written_copy},
     KindFacts{Kind::start, "calls for copies", 0.07, Owner::copy, "overhead", Fit::cpus_part, kStart},
     KindFacts{Kind::queued, "queues of copies", 0.08, Owner::copy, "gap", Fit::gap_of_copies, predict_queued},
-    KindFacts{Kind::queued_signal, "queues of puts with signals", 0.01, Owner::runtime, "signal_gap", Fit::rest, predict_signals},
-    KindFacts{Kind::queued_kernel_signal, "queues of puts with signals", 0.01, Owner::runtime, "kernel_signal_gap", Fit::rest, predict_kernel_signals},
+    KindFacts{Kind::queued_signal, "queues of puts with signals", 0.01, Owner::runtime, "signal_gap", Fit::rest, predict_queued_signal},
+    KindFacts{Kind::queued_kernel_signal, "queues of puts with signals", 0.01, Owner::runtime, "kernel_signal_gap", Fit::rest, predict_queued_signal},
     KindFacts{Kind::finish, "calls for copies", 0.07, Owner::runtime, "completion", Fit::cpus_part, known_of<&Costs::completion>},
     KindFacts{Kind::look, "calls for copies", 0.07, Owner::runtime, "failed_poll", Fit::constant, known_of<&Costs::failed_poll>},
     KindFacts{Kind::message, "messages", 0.04, Owner::network, "", Fit::latency_of_messages, as_optional<predict_message>},
