@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "platforms/costs/transform_time.hpp"
+#include "platforms/costs/kernel_costs.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/core/errors.hpp"
 

@@ -7,9 +7,9 @@
 #include <limits>
 #include <utility>
 
-#include "platforms/costs/rates.hpp"
+#include "platforms/costs/kernel_costs.hpp"
 #include "platforms/costs/software_costs.hpp"
-#include "platforms/costs/transform_time.hpp"
+#include "platforms/costs/transfer_costs.hpp"
 #include "protocols/core/blocks.hpp"
 
 namespace twinlink::real {

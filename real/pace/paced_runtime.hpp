@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "platforms/costs/copy_costs.hpp"
+#include "platforms/costs/transfer_costs.hpp"
 #include "real/device/device_runtime.hpp"
 #include "real/device/pinned_memory.hpp"
 #include "real/pace/pace_clock.hpp"

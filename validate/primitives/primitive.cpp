@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "platforms/costs/rates.hpp"
 #include "platforms/costs/software_costs.hpp"
+#include "platforms/costs/transfer_costs.hpp"
 #include "validate/primitives/control_times.hpp"
 #include "validate/primitives/message_times.hpp"
 #include "validate/primitives/program_times.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "platforms/costs/copy_costs.hpp"
+#include "platforms/costs/transfer_costs.hpp"
 #include "protocols/bench/probe/probe.hpp"
 
 namespace twinlink::validate {

@@ -1,6 +1,6 @@
 #include "validate/primitives/program_times.hpp"
 
-#include "platforms/costs/block_costs.hpp"
+#include "platforms/costs/kernel_costs.hpp"
 
 namespace twinlink::validate {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <span>
 
-#include "platforms/costs/copy_costs.hpp"
+#include "platforms/costs/transfer_costs.hpp"
 #include "protocols/bench/probe/probe.hpp"
 
 namespace twinlink::validate {

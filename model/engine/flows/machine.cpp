@@ -10,7 +10,7 @@
 #include "model/engine/flows/flow_pool.hpp"
 #include "model/engine/flows/machine_slots.hpp"
 #include "model/engine/flows/simgrid_versions.hpp"
-#include "platforms/costs/copy_costs.hpp"
+#include "platforms/costs/transfer_costs.hpp"
 #include "platforms/machine/degraded.hpp"
 
 namespace twinlink::model {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "platforms/costs/rates.hpp"
+#include "platforms/costs/transfer_costs.hpp"
 
 namespace twinlink::model {
 

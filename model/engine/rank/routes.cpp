@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "platforms/costs/rates.hpp"
+#include "platforms/costs/transfer_costs.hpp"
 
 namespace twinlink::model {
 namespace {

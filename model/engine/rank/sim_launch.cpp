@@ -8,7 +8,7 @@
 
 #include "model/engine/rank/copies.hpp"
 #include "model/engine/rank/sim_rank.hpp"
-#include "platforms/costs/block_costs.hpp"
+#include "platforms/costs/kernel_costs.hpp"
 
 namespace twinlink::model {
 

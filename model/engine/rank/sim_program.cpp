@@ -4,7 +4,7 @@
 #include <span>
 
 #include "model/engine/rank/sim_world.hpp"
-#include "platforms/costs/block_costs.hpp"
+#include "platforms/costs/kernel_costs.hpp"
 #include "protocols/fibers/fiber.hpp"
 #include "protocols/gpu/nvls.hpp"
 #include "protocols/gpu/run.hpp"

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "model/engine/rank/copies.hpp"
+#include "platforms/costs/kernel_costs.hpp"
 #include "platforms/costs/software_costs.hpp"
-#include "platforms/costs/transform_time.hpp"
 #include "protocols/core/blocks.hpp"
 
 namespace twinlink::model {

@@ -20,7 +20,7 @@
 #include "model/engine/rank/cpu.hpp"
 #include "model/engine/rank/operation.hpp"
 #include "model/engine/rank/sim_program.hpp"
-#include "platforms/costs/copy_costs.hpp"
+#include "platforms/costs/transfer_costs.hpp"
 #include "protocols/trace/op_report.hpp"
 
 namespace twinlink::model {

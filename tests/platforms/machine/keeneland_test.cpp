@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "platforms/costs/copy_costs.hpp"
+#include "platforms/costs/transfer_costs.hpp"
 #include "platforms/machine/platform_numbers.hpp"
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/topology/topology.hpp"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "platforms/costs/copy_costs.hpp"
+#include "platforms/costs/transfer_costs.hpp"
 #include "platforms/machine/platform_numbers.hpp"
 #include "platforms/topology/topology.hpp"
 #include "tests/platforms/present.hpp"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "platforms/costs/copy_costs.hpp"
+#include "platforms/costs/transfer_costs.hpp"
 #include "tests/platforms/sample_platform.hpp"
 
 namespace twinlink::model {

@@ -1,10 +1,13 @@
-// What programs of thread blocks cost: the calls that launch them, and slots between the blocks of two GPUs.
+// What kernels cost: the calls that launch programs of thread blocks, the slots between the blocks of two GPUs, and
+// Fourier transforms.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
-#include "platforms/costs/copy_costs.hpp"
+#include "platforms/costs/transfer_costs.hpp"
+#include "protocols/core/transform.hpp"
 
 namespace twinlink::model {
 
@@ -22,5 +25,11 @@ constexpr double crossings(gpu::LineFormat format) { return format == gpu::LineF
 /// From when there is something in `slots` until a block on the GPU at `own` has it: the request, and what it brings.
 /// Zero where they are its own memory.
 Seconds loading(const Topology& topology, Location slots, Location own);
+
+/// Each length is a pass over the numbers, which reads and writes them once; a longer one than a block of threads holds
+/// is several. Passes take what the memory needs, or what the operations need where that is longer.
+Seconds transform_time(const TransformCosts& costs, const Transform& transform);
+/// Passes of one length: 1 up to 4096, 2 up to 4096 squared, ...
+int passes_of(std::uint64_t length);
 
 }  // namespace twinlink::model

@@ -1,8 +1,10 @@
-// What copies cost: who makes them, what they cost on their ways, and what follows them. Pure functions of a platform.
+// What copies and messages cost: who makes a copy, what it costs on its way and what follows it, and what bytes get
+// alone. Pure functions of a platform.
 #pragma once
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "platforms/costs/software_costs.hpp"
@@ -86,5 +88,21 @@ CopyEnding put_ending(const RuntimeCosts& costs, const End& from, const End& to,
 inline Seconds turn_behind(Seconds ended, Seconds turned, Seconds gap) {
   return gap > Seconds{} ? turned + gap : ended;
 }
+
+// What the bytes of one copy or message get on an idle machine, beside their own rates: nothing where nothing on their
+// way limits them.
+
+/// A copy between locations that are not interleaved, which costs `copy`: the least of links, DRAM, what hubs and
+/// memories let peers have, and what copies to and from host memory get there.
+std::optional<Rate> narrowest(const Topology& topology, const End& from, const End& to, const CopyCost& copy);
+/// A message from one CPU to another of a node.
+std::optional<Rate> narrowest(const Topology& topology, Location from, Location to);
+/// A message between nodes, in equal parts over `adapters`: the slowest part is the last.
+std::optional<Rate> narrowest(const Topology& topology, Location from, std::span<const Adapters> adapters, Location to);
+
+/// Latency of the way of such a message, the switches of the fabric and an adapter's reaching into device memory
+/// included: of the part that comes last.
+Seconds latency(const Topology& topology, int from_node, Location from, std::span<const Adapters> adapters, int to_node,
+                Location to);
 
 }  // namespace twinlink::model
