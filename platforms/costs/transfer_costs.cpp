@@ -100,8 +100,6 @@ std::optional<Rate> dram(const Topology& topology, Location at) {
 
 }  // namespace
 
-Seconds Chunks::filling(Bytes bytes) const { return std::min(bytes, size) / out; }
-
 Seconds Chunks::further(Bytes bytes) const {
   const auto parts = [](std::uint64_t whole, std::uint64_t part) { return (whole + part - 1) / part; };
   const std::uint64_t chunks = parts(bytes.count(), size.count());

@@ -21,7 +21,7 @@ struct Chunks {
   int in_flight = 0;  ///< after so many chunks the buffer runs empty; 0: never
 
   /// Until the buffer holds the first chunk, and nothing is copied in.
-  [[nodiscard]] Seconds filling(Bytes bytes) const;
+  [[nodiscard]] Seconds filling(Bytes bytes) const { return std::min(bytes, size) / out; }
   /// What further chunks add to the copies of all.
   [[nodiscard]] Seconds further(Bytes bytes) const;
 };

@@ -136,12 +136,7 @@ const PacedRuntime::PacedPath& PacedRuntime::paced_path(const std::byte* from, c
 }
 
 const PacedRuntime::PacedPath& PacedRuntime::paced_path(const End& source, const End& target) {
-  const auto key = [](const End& end) {
-    return EndKey{static_cast<std::size_t>(end.location.kind), end.location.index,
-                  static_cast<std::size_t>(end.memory),        static_cast<std::size_t>(end.kernel),
-                  static_cast<std::size_t>(end.resident),      static_cast<std::size_t>(end.by_cpu)};
-  };
-  const std::pair ends(key(source), key(target));
+  const std::pair ends(source, target);
   const auto found = paced_paths_.find(ends);
   if (found != paced_paths_.end()) return found->second;
   const model::Topology& topology = role_.topology;

@@ -159,8 +159,8 @@ class PacedRuntime final : public DeviceRuntime {
   model::RuntimeCosts costs_;
   std::map<const std::byte*, model::End> known_;  ///< memory that copies may name, by its first address
   PinnedMemory pinned_;                           ///< in which flags lie
-  using EndKey = std::array<std::size_t, 6>;
-  std::map<std::pair<EndKey, EndKey>, PacedPath> paced_paths_;  ///< those asked for so far: finding a route takes long
+  std::map<std::pair<model::End, model::End>, PacedPath>
+      paced_paths_;  ///< those asked for so far: finding a route takes long
   std::array<Queue, kStreams> queues_{};
   std::size_t moving_ = 0;  ///< copies that have not really been moved yet
   Counts counts_;

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "protocols/bench/results/statistics.hpp"
-#include "validate/primitives/control_times.hpp"
 #include "validate/primitives/message_times.hpp"
 
 namespace twinlink::validate {

@@ -110,8 +110,7 @@ class Finder {
 
   /// Those of LL and LL128 stand behind that of Simple.
   static Kind of_format(gpu::LineFormat format, Kind simple) {
-    const int behind = format == gpu::LineFormat::simple ? 0 : format == gpu::LineFormat::ll ? 1 : 2;
-    return static_cast<Kind>(static_cast<int>(simple) + behind);
+    return static_cast<Kind>(static_cast<int>(simple) + static_cast<int>(format));
   }
 
   std::optional<Kind> without(std::string reason) {

@@ -10,7 +10,6 @@
 
 #include "platforms/costs/software_costs.hpp"
 #include "platforms/costs/transfer_costs.hpp"
-#include "validate/primitives/control_times.hpp"
 #include "validate/primitives/message_times.hpp"
 #include "validate/primitives/program_times.hpp"
 #include "validate/primitives/queue_times.hpp"
@@ -26,15 +25,6 @@ using model::Topology;
 using model::value_of;
 using Kind = Primitive::Kind;
 
-/// Of the CPU that starts it.
-double speed_of(const Primitive& primitive, const Topology& topology) {
-  return model::speed_near(topology, primitive.gpu);
-}
-std::optional<Seconds> plus(std::optional<Seconds> time, std::optional<Seconds> each, double count) {
-  if (!time || !each) return std::nullopt;
-  return *time + *each * count;
-}
-
 /// The bytes of a copy. Where a CPU copies what the caches do not hold, all of it takes as long as those of a message.
 Seconds flow_of_copy(const Primitive& primitive, Bytes size, const model::CopyCost& copy, const Topology& topology) {
   const Seconds flow = flow_time(size, narrowest_link(primitive, size, topology), copy.rate);
@@ -47,7 +37,7 @@ Seconds flow_of_copy(const Primitive& primitive, Bytes size, const model::CopyCo
 std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, const Topology& topology) {
   const model::CopyCost found = find_copy_cost(topology, primitive.from, primitive.to);
   if (found.cost == nullptr) return std::nullopt;
-  return CopyTimes{.overhead = found.starting(speed_of(primitive, topology)),
+  return CopyTimes{.overhead = found.starting(model::speed_near(topology, primitive.gpu)),
                    .latency = found.latency(size),
                    .flow = flow_of_copy(primitive, size, found, topology) + found.in_chunks(size),
                    .completion = copy_ending(runtime_of(primitive, topology), primitive.from, found).completion,
@@ -113,21 +103,20 @@ std::optional<Seconds> predict_written_copy(const Primitive& primitive, Bytes si
   return plus(predict_copy(primitive, size, topology), or_none(copy.cost->cpu_written, size), 1);
 }
 
-std::optional<Seconds> predict_start(const Primitive& primitive, const Topology& topology) {
-  const auto times = copy_times(primitive, Bytes{}, topology);
-  return times ? std::optional(times->overhead) : std::nullopt;
-}
-
 }  // namespace
 
+std::optional<Seconds> plus(std::optional<Seconds> time, std::optional<Seconds> each, double count) {
+  return time && each ? std::optional(*time + *each * count) : std::nullopt;
+}
+
 model::RuntimeCosts runtime_of(const Primitive& primitive, const Topology& topology) {
-  return model::on_cpu(topology.platform().runtime, speed_of(primitive, topology));
+  return model::on_cpu(topology.platform().runtime, model::speed_near(topology, primitive.gpu));
 }
 
 model::NetworkCosts network_of(const Primitive& primitive, Bytes size, const Topology& topology) {
   const Platform& platform = topology.platform();
   model::NetworkCosts costs = model::on_cpu(primitive.same_node ? platform.intra_node : platform.network.value(),
-                                            speed_of(primitive, topology));
+                                            model::speed_near(topology, primitive.gpu));
   if (!primitive.messages()) return costs;
   std::vector<model::Piecewise::Knot> knots = costs.latency.value.knots();
   for (auto& knot : knots) knot.cost += message_way(primitive, size, topology);
@@ -216,15 +205,10 @@ namespace {
 using Fit = KindFacts::Fit;
 using Owner = KindFacts::Owner;
 
-/// A number of the driver, whatever the size.
-template <auto number>
-std::optional<Seconds> constant_of(const Primitive& primitive, Bytes, const Topology& topology) {
-  return (runtime_of(primitive, topology).*number).value;
-}
-/// The same of one that a platform may lack.
+/// A number of the driver, whatever the size, which a platform may lack.
 template <auto number>
 std::optional<Seconds> known_of(const Primitive& primitive, Bytes, const Topology& topology) {
-  return value_of(runtime_of(primitive, topology).*number);
+  return value_of(std::optional(runtime_of(primitive, topology).*number));
 }
 
 template <auto each>
@@ -255,7 +239,8 @@ constexpr auto kAwaiting = [](const model::NetworkCosts& network, Bytes) { retur
 constexpr auto kControl = [](const model::NetworkCosts& network, Bytes) { return network.control.value; };
 constexpr auto kControls = [](const model::NetworkCosts& network, Bytes) { return predict_controls(network); };
 constexpr auto kStart = [](const Primitive& primitive, Bytes, const Topology& topology) {
-  return predict_start(primitive, topology);
+  const auto times = copy_times(primitive, Bytes{}, topology);
+  return times ? std::optional(times->overhead) : std::nullopt;
 };
 
 /// Of many blocks each has a slot or two of a message, so that they fill a fast link less than the closed form says: up
@@ -285,11 +270,11 @@ constexpr std::array kKinds{
     KindFacts{Kind::completion, "windows of messages", 0.06, Owner::network, "completion", Fit::cpus_part, predict_both_ways},
     KindFacts{Kind::control, "control messages", 0.01, Owner::network, "control", Fit::constant_beside_way, predict_of_network<kControl>},
     KindFacts{Kind::queued_control, "control messages", 0.01, Owner::network, "control_receive_overhead", Fit::cpus_part, predict_of_network<kControls>},
-    KindFacts{Kind::allocate_device, "allocations", 0.54, Owner::runtime, "allocate_device", Fit::constant, constant_of<&Costs::allocate_device>},
+    KindFacts{Kind::allocate_device, "allocations", 0.54, Owner::runtime, "allocate_device", Fit::constant, known_of<&Costs::allocate_device>},
     KindFacts{Kind::pin, "allocations", 0.54, Owner::runtime, "pin_base", Fit::line_over_size, predict_pinning},
-    KindFacts{Kind::ipc_export, "handles", 0.12, Owner::runtime, "ipc_export", Fit::constant, constant_of<&Costs::ipc_export>},
-    KindFacts{Kind::ipc_open, "handles", 0.12, Owner::runtime, "ipc_open", Fit::constant, constant_of<&Costs::ipc_open>},
-    KindFacts{Kind::ipc_close, "handles", 0.12, Owner::runtime, "ipc_close", Fit::constant, constant_of<&Costs::ipc_close>},
+    KindFacts{Kind::ipc_export, "handles", 0.12, Owner::runtime, "ipc_export", Fit::constant, known_of<&Costs::ipc_export>},
+    KindFacts{Kind::ipc_open, "handles", 0.12, Owner::runtime, "ipc_open", Fit::constant, known_of<&Costs::ipc_open>},
+    KindFacts{Kind::ipc_close, "handles", 0.12, Owner::runtime, "ipc_close", Fit::constant, known_of<&Costs::ipc_close>},
     KindFacts{Kind::start_program, "launches of programs", 0.06, Owner::runtime, "program_launch", Fit::constant, predict_call},
     KindFacts{Kind::program, "launches of programs", 0.06, Owner::blocks, "start", Fit::launch, predict_program},
     KindFacts{Kind::start_graph, "launches of programs", 0.06, Owner::runtime, "graph_launch", Fit::constant, predict_call},

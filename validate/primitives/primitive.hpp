@@ -131,6 +131,8 @@ std::string copy_path(const Primitive& primitive, const model::Topology& topolog
 /// have; of a message of `size` between nodes what all its adapters have together. Nothing if nothing limits it.
 std::optional<Rate> narrowest_link(const Primitive& primitive, Bytes size, const model::Topology& topology);
 
+/// Nothing where one of both is nothing.
+std::optional<Seconds> plus(std::optional<Seconds> time, std::optional<Seconds> each, double count);
 /// What the driver costs on the CPU that calls it.
 model::RuntimeCosts runtime_of(const Primitive& primitive, const model::Topology& topology);
 /// The costs of the messages of `size` that `primitive` is, with their way in latency and control; or comes with,

@@ -22,17 +22,10 @@ bool is_graph(const Primitive& primitive) {
 
 }  // namespace
 
+/// Both have Simple, LL and LL128 in this order.
 LineFormat format_of(const Primitive& primitive) {
-  switch (primitive.kind) {
-    case Kind::hop_ll:
-    case Kind::blocks_ll:
-      return LineFormat::ll;
-    case Kind::hop_ll128:
-    case Kind::blocks_ll128:
-      return LineFormat::ll128;
-    default:
-      return LineFormat::simple;
-  }
+  const Kind simple = primitive.kind < Kind::blocks_simple ? Kind::hop_simple : Kind::blocks_simple;
+  return static_cast<LineFormat>(static_cast<int>(primitive.kind) - static_cast<int>(simple));
 }
 
 std::optional<Seconds> predict_call(const Primitive& primitive, Bytes, const Topology& topology) {
@@ -40,21 +33,17 @@ std::optional<Seconds> predict_call(const Primitive& primitive, Bytes, const Top
 }
 
 std::optional<Seconds> beside_start(const Primitive& launch, const Topology& topology) {
-  const std::optional<Seconds> call = predict_call(launch, {}, topology);
-  if (!call) return std::nullopt;
-  return *call + or_none(runtime_of(launch, topology).completion);
+  return plus(predict_call(launch, {}, topology), or_none(runtime_of(launch, topology).completion), 1);
 }
 
 std::optional<Seconds> predict_program(const Primitive& primitive, Bytes, const Topology& topology) {
-  const std::optional<Seconds> beside = beside_start(primitive, topology);
-  const std::optional<Seconds> start = model::starting_blocks(topology, primitive.gpu, is_graph(primitive));
-  return beside && start ? std::optional(*beside + *start) : std::nullopt;
+  const auto start = model::starting_blocks(topology, primitive.gpu, is_graph(primitive));
+  return plus(beside_start(primitive, topology), start, 1);
 }
 
 std::optional<Seconds> predict_graph(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const std::optional<Seconds> first = predict_program(primitive, size, topology);
-  if (!first) return std::nullopt;
-  return *first + or_none(blocks_of(primitive, topology).next) * (primitive.blocks - 1);
+  const Seconds next = or_none(blocks_of(primitive, topology).next);
+  return plus(predict_program(primitive, size, topology), next, primitive.blocks - 1);
 }
 
 Seconds beside_line(const Primitive& hop, Bytes size, const Topology& topology) {
