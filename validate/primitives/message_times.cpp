@@ -92,7 +92,12 @@ Seconds predict_window(const Primitive& primitive, Bytes size, const Topology& t
       std::max(network.posting(size), interval_beside_gap(primitive, size, topology) + or_none(network.gap, size));
   const Seconds sent = sending(network, size) * kQueued + network.receiving_control();
   const Seconds taken_in = (network.receive_overhead.value + network.taking_in(size)) * kQueued + network.control.value;
-  return std::max({beside_gaps(primitive, size, topology) + each * (kQueued - 1), sent, taken_in}) / kQueued;
+  // Where CPUs copy the bytes, and nothing else has that in it, the receiver's does so when it has posted its receives.
+  // The next window begins for it when it has told the sender.
+  const bool copies = network.copied_by != model::CopiedBy::none && !(network.is_eager(size) && network.completion);
+  const Seconds copied = network.receive_overhead.value + flow_of_message(primitive, size, topology);
+  const Seconds receiver = copies ? copied * kQueued + network.sending_control() : Seconds{};
+  return std::max({beside_gaps(primitive, size, topology) + each * (kQueued - 1), sent, taken_in, receiver}) / kQueued;
 }
 
 std::optional<Seconds> predict_both_ways(const Primitive& primitive, Bytes size, const Topology& topology) {
