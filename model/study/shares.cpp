@@ -4,8 +4,8 @@
 #include <map>
 #include <set>
 
+#include "platforms/costs/kernel_costs.hpp"
 #include "platforms/topology/topology.hpp"
-#include "platforms/topology/transform_time.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::model {

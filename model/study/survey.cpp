@@ -317,6 +317,8 @@ void look_closely(std::vector<Trial>& trials, const Platform& platform, const Su
   if (!plan.prunes) return simulate_next(trials, platform, plan, Look::close);
   std::size_t turns = 0;
   for (const Trial& trial : trials) turns = std::max(turns, plan.space(trial.candidate.base).depths.size());
+  // So many times the best of a protocol at a size, found by trying: the winners are those of a whole search on every
+  // platform that is shipped, as a test says.
   constexpr double kFar = 4;
   constexpr double kBehind = 1.5;
   constexpr double kNear = 1.25;

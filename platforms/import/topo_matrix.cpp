@@ -17,7 +17,8 @@
 namespace twinlink::model {
 namespace {
 
-constexpr int kMostNvlinks = 18;  ///< of one GPU
+/// Of one GPU: those of H100 to B200 (NVIDIA's data sheets); those before had 12 at most.
+constexpr int kMostNvlinks = 18;
 
 /// A row of the matrix: a GPU or an adapter.
 struct Row {

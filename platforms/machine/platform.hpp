@@ -322,9 +322,7 @@ struct NetworkCosts {
   /// The CPU awaits a control message and takes it in.
   [[nodiscard]] Seconds receiving_control() const { return or_none(control_receive_overhead); }
   /// The receiver's CPU takes one of `size` in.
-  [[nodiscard]] Seconds taking_in(Bytes size) const {
-    return completion && is_eager(size) ? completion->value.at(size) : Seconds{};
-  }
+  [[nodiscard]] Seconds taking_in(Bytes size) const { return is_eager(size) ? or_none(completion, size) : Seconds{}; }
 };
 
 /// What driver and runtime take for all but the bytes: calls that a CPU is busy for, and what signals take.

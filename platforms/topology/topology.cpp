@@ -50,10 +50,9 @@ std::optional<Rate> Topology::narrowest(const Route& route, Reach reach) const {
     Rate rate = link_width(link, hop.forward);
     if (reach == Reach::device_reads && link.dma_read) rate = std::min(rate, link.dma_read->value);
     if (reach == Reach::device_writes && link.dma_write) rate = std::min(rate, link.dma_write->value);
-    least = least ? std::min(*least, rate) : rate;
+    least = least_of(least, rate);
   }
-  if (const auto each = each_rate(route, reach)) least = std::min(least.value_or(*each), *each);
-  return least;
+  return least_of(least, each_rate(route, reach));
 }
 
 std::optional<Rate> Topology::each_rate(const Route& route, Reach reach) const {
@@ -61,9 +60,39 @@ std::optional<Rate> Topology::each_rate(const Route& route, Reach reach) const {
   for (const Hop& hop : route) {
     const Link& link = graph_.links[hop.link];
     const auto& each = reach == Reach::device_reads ? link.each_read : link.each_write;
-    if (reach != Reach::cpu && each) least = std::min(least.value_or(each->value), each->value);
+    if (reach != Reach::cpu) least = least_of(least, value_of(each));
   }
   return least;
+}
+
+std::optional<Rate> Topology::peer_rate(const Hop& hop, bool reads) const {
+  const Link& link = graph_.links[hop.link];
+  const std::optional<Rate> own = value_of(reads ? link.peer_read : link.peer_write);
+  const Passing* passing = ways_.passing(hop.forward ? link.to : link.from);
+  return passing == nullptr ? own : least_of(own, value_of(reads ? passing->peer_read : passing->peer_write));
+}
+
+std::optional<Rate> Topology::host_duplex(std::size_t link) const {
+  const auto at = [&](const std::string& here, const std::string& beyond) -> std::optional<Rate> {
+    const Passing* passing = ways_.passing(here);
+    if (passing == nullptr || !passing->duplex) return std::nullopt;
+    const bool to_memory = std::ranges::find(graph_.memories, beyond, &HostMemory::name) != graph_.memories.end();
+    const Passing* next = ways_.passing(beyond);
+    if (to_memory || (next != nullptr && next->duplex)) return std::nullopt;
+    return passing->duplex->value;
+  };
+  const Link& both = graph_.links[link];
+  const auto found = at(both.from, both.to);
+  return found ? found : at(both.to, both.from);
+}
+
+const Cost* Topology::cost_of(CopyKind kind, std::optional<std::size_t> gpu) const {
+  if (gpu) {
+    const CopyCosts& own = type_of(*gpu).copies;
+    if (const auto found = own.find(kind); found != own.end()) return &found->second;
+  }
+  const auto found = platform_.copies.find(kind);
+  return found == platform_.copies.end() ? nullptr : &found->second;
 }
 
 Seconds Topology::latency(const Route& route) const {
@@ -163,7 +192,7 @@ Seconds Topology::fabric_latency(int from_node, int to_node, const Adapters& ada
   return platform_.fabric->latency->value * (fabric_way(from_node, to_node, adapters).switches - 1);
 }
 
-Seconds Topology::message_way(Location from, Location to) const {
+Seconds Topology::latency(Location from, Location to) const {
   Seconds longest{};
   for (const Strand& strand : strands(from, to))
     longest = std::max(longest, latency(copy_route(strand.from, strand.to)));

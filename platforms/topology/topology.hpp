@@ -9,6 +9,7 @@
 //   cost.latency(64_KiB);                                   // of the engine and the way
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -73,49 +74,10 @@ struct Adapters {
   friend auto operator<=>(const Adapters&, const Adapters&) = default;
 };
 
-/// A copy in chunks that each go through a buffer: the first fills it, and then one is copied in while the next is
-/// copied out.
-struct Chunks {
-  Bytes size{};
-  Rate out{};         ///< at which a chunk is copied out, into the buffer
-  Seconds each{};     ///< what each chunk but the first adds to the longer of its two copies
-  int in_flight = 0;  ///< after so many chunks the buffer runs empty; 0: never
-
-  /// Until the buffer holds the first chunk, and nothing is copied in.
-  [[nodiscard]] Seconds filling(Bytes bytes) const;
-  /// What further chunks add to the copies of all.
-  [[nodiscard]] Seconds further(Bytes bytes) const;
-};
-
-/// What a copy between two locations costs, and under which name the platform file has it.
-struct CopyCost {
-  const Cost* cost = nullptr;  ///< owned by the platform; null: it has none
-  std::string name{};          ///< "pinned-to-device", "fallback"
-  std::string path{};          ///< where the platform file has it: "driver.copies.peer"
-  Seconds way{};               ///< the latency of the way, which is not in `cost`
-  std::optional<Rate> rate{};  ///< the most at which its bytes flow
-  Reach reach = Reach::cpu;
-  std::optional<CopyKind> kind{};    ///< absent: the fallback
-  std::optional<std::size_t> gpu{};  ///< whose engine copies: all copies of this kind on it share `rate`
-  bool occupies_cpu = false;         ///< the calling CPU is busy until the copy has ended
-  bool by_event = true;              ///< the CPU learns of its end by an event, see ends_by_event(CopyKind)
-  std::optional<Chunks> chunks{};    ///< of the fallback, whose bytes flow at `rate` through the slower of two copies
-
-  /// From its start, the CPU's overhead aside, until its first byte flows. `cost` is not null.
-  [[nodiscard]] Seconds latency(Bytes size) const { return cost->latency.value.at(size) + way; }
-  /// What chunks take beside their bytes' flow, of a copy that has any.
-  [[nodiscard]] Seconds in_chunks(Bytes size) const {
-    return chunks ? chunks->filling(size) + chunks->further(size) : Seconds{};
-  }
-};
-
-/// What follows the last byte of a copy: who is told of it, and how.
-struct CopyEnding {
-  Seconds raising{};             ///< from the last byte until the copy has ended: its kernel raises the signal
-  bool signal_with_end = false;  ///< its signal is seen when it ends; otherwise `runtime.signal` after that
-  Seconds completion{};          ///< from its end: the CPU is busy learning of it
-  Seconds behind_signal{};       ///< from its signal until its queue goes on, beside the next copy's gap
-};
+/// Nothing limits nothing.
+inline std::optional<Rate> least_of(const std::optional<Rate>& one, const std::optional<Rate>& other) {
+  return one && other ? std::min(*one, *other) : one ? one : other;
+}
 
 /// What stands in describe() between ways that one message takes at the same time.
 inline constexpr std::string_view kBesides = " and ";
@@ -165,10 +127,6 @@ class Topology {
 
   /// The hub that joins two GPUs of one copy of the graph by a link of each, and adds up for them; null: there is none.
   [[nodiscard]] const Hub* reducing_hub(std::size_t a, std::size_t b) const;
-  /// Does the platform say what such a copy costs?
-  [[nodiscard]] bool has_copy_cost(End from, End to) const { return find_copy_cost(from, to).cost != nullptr; }
-  /// Latency of the way from a store until it is at the other end.
-  [[nodiscard]] Seconds latency_of_store(Location from, Location to) const;
 
   /// Whether two GPUs of a node reach each other's memory, by index.
   [[nodiscard]] Answer peer_access(std::size_t a, std::size_t b) const;
@@ -194,6 +152,9 @@ class Topology {
   [[nodiscard]] std::optional<Rate> host_duplex(std::size_t link) const;
   /// The latencies of a way's links, and of the hubs and memories between its ends, added up: one crossing.
   [[nodiscard]] Seconds latency(const Route& route) const;
+  /// The same between two locations: of a store, or of a message from one CPU to another through host memory. Where
+  /// there are several ways, of the longest.
+  [[nodiscard]] Seconds latency(Location from, Location to) const;
   /// The way between a location and an adapter of its node; from and to a GPU as peer traffic, where there is such a
   /// way.
   [[nodiscard]] Route to_nic_route(Location from, std::string_view nic) const;
@@ -215,8 +176,6 @@ class Topology {
                                                       const Adapters& adapters) const;
   /// Places for adapters that a node has at the fabric's switches, whether they are alive or not.
   [[nodiscard]] int fabric_nics() const { return fabric_nics_; }
-  /// What the way of a message within a node adds to its latency, through host memory: from one CPU to the other.
-  [[nodiscard]] Seconds message_way(Location from, Location to) const;
 
   /// The path between the GPUs of two places. A UsageError for a place that the platform does not have, and for nodes
   /// that a failure has left without an adapter.
@@ -227,23 +186,8 @@ class Topology {
   /// What is around the GPU of a place, which the platform has.
   [[nodiscard]] DeviceFacts facts_of(const Place& place) const;
 
-  /// How fast the CPUs of a memory run the code of driver and library, for on_cpu(): 1 where nothing is said.
-  [[nodiscard]] double cpu_speed(std::size_t memory) const;
-  /// Can a kernel move bytes between these ends? One of them says that the kernel runs there.
-  [[nodiscard]] bool kernel_reaches(End from, End to) const {
-    return (from.kernel || to.kernel) && kernel_kind(from, to).has_value();
-  }
-  /// An InputError that names the entry where the platform does not have it. Of interleaved memory the way is the
-  /// longest, and the rate the least.
-  [[nodiscard]] CopyCost copy_cost(End from, End to) const;
-  /// The same, with `cost` null where the platform does not have the entry.
-  [[nodiscard]] CopyCost find_copy_cost(End from, End to) const;
   /// What a kind of copies costs on a GPU, by what its type says or else the driver. nullptr where neither does.
   [[nodiscard]] const Cost* cost_of(CopyKind kind, std::optional<std::size_t> gpu) const;
-  /// What follows a copy within a node, whose `copy.cost` is not null.
-  [[nodiscard]] CopyEnding copy_ending(const End& from, const CopyCost& copy) const;
-  /// And what follows a put of `size` bytes that raises a signal.
-  [[nodiscard]] CopyEnding put_ending(const End& from, const End& to, const CopyCost& copy, Bytes size) const;
 
   /// Name of a location, which must not be interleaved.
   [[nodiscard]] const std::string& name(Location location) const;
@@ -260,9 +204,6 @@ class Topology {
   [[nodiscard]] std::size_t kind_of(int node) const;  ///< 0: the platform's own, then its kinds
   [[nodiscard]] const Node& node_with(std::size_t gpu) const;
   [[nodiscard]] std::size_t memory_index(std::string_view name) const;
-  [[nodiscard]] std::optional<Rate> host_copy_rate(CopyKind kind, std::size_t gpu, std::size_t memory) const;
-  [[nodiscard]] CopyCost interleaved_copy_cost(End from, End to) const;
-  void describe_fallback(CopyCost& copy, std::size_t from, std::size_t to) const;
   [[nodiscard]] Route nic_route(std::string_view from, std::string_view to, bool device_memory) const;
   /// The adapter of the target's node on the rail of `nic`.
   [[nodiscard]] std::string nic_of_rail(std::string_view nic, std::size_t from_gpu, std::size_t to_gpu) const;
@@ -276,7 +217,6 @@ class Topology {
   [[nodiscard]] Rate slot_of(std::size_t gpu) const;
   [[nodiscard]] Answer gpu_programs(const Path& path, std::size_t a, std::size_t b) const;
   [[nodiscard]] Answer switch_reduces(std::size_t a, std::size_t b) const;
-  [[nodiscard]] std::optional<CopyKind> kernel_kind(End from, End to) const;
 
   void plug_in();
 

@@ -51,6 +51,11 @@ struct Sourced {
   bool operator==(const Sourced&) const = default;
 };
 
+/// What a platform need not have.
+template <class T>
+std::optional<T> value_of(const std::optional<Sourced<T>>& number) {
+  return number ? std::optional(number->value) : std::nullopt;
+}
 /// A cost that a platform need not have: none.
 inline Seconds or_none(const std::optional<Sourced<Seconds>>& cost) { return cost ? cost->value : Seconds{}; }
 
@@ -72,6 +77,9 @@ class Piecewise {
  private:
   std::vector<Knot> knots_{Knot{}};
 };
+inline Seconds or_none(const std::optional<Sourced<Piecewise>>& cost, Bytes size) {
+  return cost ? cost->value.at(size) : Seconds{};
+}
 
 /// In the largest unit, decimal or binary, that gives a whole number: "6 GB", "12 KiB". parse_bytes() reads it back.
 std::string format_bytes(Bytes size);

@@ -56,7 +56,9 @@ inline constexpr int kRemoteNpu = 1;
 inline constexpr int kRemoteSwitch = 2;
 inline constexpr int kPeerRead = 0;  ///< nvmlGpuP2PCapsIndex_t
 inline constexpr int kPeerWrite = 1;
-inline constexpr int kMostLinks = 36;  ///< of one GPU: more than any has
+/// Of one GPU that are asked for: twice what any has so far (kMostNvlinks in platforms/import). One that is not there
+/// costs an error code.
+inline constexpr int kMostLinks = 36;
 
 /// The functions, under their names of nvml.h without the prefix "nvml". All but those marked with ? are there since
 /// 2017 at the latest; these may be null.

@@ -9,8 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "platforms/machine/cpu_speed.hpp"
-#include "platforms/topology/transform_time.hpp"
+#include "platforms/costs/kernel_costs.hpp"
 #include "protocols/core/blocks.hpp"
 
 namespace twinlink::real {
@@ -39,17 +38,6 @@ class MonotonicClock final : public PaceClock {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// On an idle machine: the smallest of the copy's own rate and all that its bytes cross.
-Rate rate_alone(const model::Topology& topology, const model::CopyCost& copy, const model::Route& route) {
-  const Rate limit = copy.rate.value_or(Rate{std::numeric_limits<double>::infinity()});
-  return std::min(limit, topology.narrowest(route, copy.reach).value_or(limit));
-}
-
-/// A cost with a share that grows with the size.
-Seconds per_gib(Seconds base, Seconds share, Bytes size) {
-  return base + share * (static_cast<double>(size.count()) / static_cast<double>((1_GiB).count()));
-}
-
 /// The device as the platform describes it; what tells devices apart stays.
 DeviceInfo described_by(const model::GpuType& type, DeviceInfo device) {
   device.name = "emulated " + type.model;
@@ -69,7 +57,7 @@ PacedRuntime::PacedRuntime(std::unique_ptr<DeviceRuntime> inner, Role role, Pace
       role_(std::move(role)),
       clock_(clock),
       device_(described_by(role_.topology.platform().type_of(role_.gpu), inner_->device())),
-      speed_(role_.topology.cpu_speed(role_.topology.memory_near(role_.gpu))),
+      speed_(model::speed_near(role_.topology, role_.gpu)),
       costs_(model::on_cpu(role_.topology.platform().runtime, speed_)) {}
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
@@ -77,19 +65,7 @@ PacedRuntime::PacedRuntime(std::unique_ptr<DeviceRuntime> inner, Role role, Pace
 End PacedRuntime::end_of(const std::byte* address, Engine engine) const {
   const auto behind = known_.upper_bound(address);
   assert(behind != known_.begin());
-  End end = std::prev(behind)->second;
-  // The kernel runs on this process's device.
-  end.own = end.memory == Memory::device && end.location == Location{Location::Kind::gpu, role_.gpu};
-  end.kernel = (engine == Engine::kernel || engine == Engine::resident) && end.own;
-  end.resident = engine == Engine::resident && end.kernel;
-  end.by_cpu = engine == Engine::cpu && end.own;
-  return end;
-}
-
-Seconds PacedRuntime::needed(const std::optional<model::Sourced<Seconds>>& cost, std::string_view name) const {
-  if (cost) return cost->value;
-  throw InputError(role_.topology.platform().file + ": error: the platform has no 'driver.runtime." +
-                   std::string(name) + "', which this run needs");
+  return seen_by(engine, role_.gpu, std::prev(behind)->second);
 }
 
 std::byte* PacedRuntime::allocate(Bytes size) {
@@ -117,7 +93,7 @@ void PacedRuntime::pin(std::byte* memory, Bytes size) {
   const Seconds start = clock_.now();
   inner_->pin(memory, size);
   pinned_.pin(memory, size);
-  if (known_.contains(memory)) pass_until(start + per_gib(costs().pin_base.value, costs().pin_per_gib.value, size));
+  if (known_.contains(memory)) pass_until(start + pinning(costs(), size));
 }
 
 void PacedRuntime::unpin(std::byte* memory) {
@@ -141,14 +117,13 @@ void PacedRuntime::forget_host_memory(std::byte* memory) {
 void PacedRuntime::register_memory(std::byte* memory, Bytes size) {
   const Seconds start = clock_.now();
   inner_->register_memory(memory, size);
-  pass_until(start + per_gib(needed(costs().register_base, "register_base"),
-                             needed(costs().register_per_gib, "register_per_gib"), size));
+  pass_until(start + registering(platform(), costs(), size));
 }
 
 void PacedRuntime::deregister_memory(std::byte* memory) {
   const Seconds start = clock_.now();
   inner_->deregister_memory(memory);
-  pass_until(start + needed(costs().deregister, "deregister"));
+  pass_until(start + needed(platform(), costs().deregister, "deregister"));
 }
 
 IpcToken PacedRuntime::export_memory(std::byte* memory) {
@@ -183,26 +158,21 @@ const PacedRuntime::PacedPath& PacedRuntime::paced_path(const std::byte* from, c
 }
 
 const PacedRuntime::PacedPath& PacedRuntime::paced_path(const End& source, const End& target) {
-  const auto key = [](const End& end) {
-    return EndKey{static_cast<std::size_t>(end.location.kind), end.location.index,
-                  static_cast<std::size_t>(end.memory),        static_cast<std::size_t>(end.kernel),
-                  static_cast<std::size_t>(end.resident),      static_cast<std::size_t>(end.by_cpu)};
-  };
-  const std::pair ends(key(source), key(target));
+  const std::pair ends(source, target);
   const auto found = paced_paths_.find(ends);
   if (found != paced_paths_.end()) return found->second;
   const model::Topology& topology = role_.topology;
-  const model::CopyCost cost = topology.copy_cost(source, target);
-  const model::Route route = topology.copy_route(source.location, target.location);
-  const PacedPath way{cost, rate_alone(topology, cost, route), &counts_[cost.name]};
+  const model::CopyCost cost = model::copy_cost(topology, source, target);
+  // On an idle machine.
+  const std::optional<Rate> rate = model::least_of(cost.rate, narrowest(topology, source, target, cost));
+  const PacedPath way{cost, rate.value_or(Rate{std::numeric_limits<double>::infinity()}),
+                      copy_ending(costs(), source, cost), &counts_[cost.name]};
   return paced_paths_.emplace(ends, way).first->second;
 }
 
 Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
-  const model::Cost& cost = *copy.way->copy.cost;
   const Seconds ready = posted + copy.way->copy.latency(copy.size);
-  const Seconds gap = cost.gap ? cost.gap->value.at(copy.size) : Seconds{};
-  const Seconds turn = gap > Seconds{} ? queue.turn_end + gap : queue.flow_end;
+  const Seconds turn = model::turn_behind(queue.flow_end, queue.turn_end, copy.way->copy.gap(copy.size));
   queue.flow_end = std::max(ready, turn) + copy.blocks + copy.ending.raising + copy.way->flow(copy.size);
   queue.turn_end = queue.flow_end + copy.signal + copy.ending.behind_signal;
   return queue.flow_end;
@@ -210,7 +180,8 @@ Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
 
 Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start) {
   Queue& queue = queue_of(stream);
-  const Seconds posted = start + model::on_cpu(copy.way->copy.cost->overhead.value, speed_);
+  if (copy.flag.word == nullptr) copy.ending = copy.way->ending;
+  const Seconds posted = start + copy.way->copy.starting(speed_);
   copy.due = schedule(queue, copy, posted);
   queue.last_end = std::max(queue.last_end, copy.end());
   queue.copies.push_back(copy);
@@ -218,32 +189,25 @@ Event PacedRuntime::start_copy(Copy copy, Stream stream, Seconds start) {
   // Nothing is moved meanwhile: a slice takes longer than the caller is busy.
   clock_.wait_until(posted);
   ++queue.started;
-  if (copy.ending.completion > Seconds{})
-    queue.completions[queue.started] = model::on_cpu(copy.ending.completion, speed_);
+  if (copy.ending.completion > Seconds{}) queue.completions[queue.started] = copy.ending.completion;
   return {queue.started * kStreams + static_cast<std::uint64_t>(stream.index)};
 }
 
 Event PacedRuntime::copy(std::byte* to, const std::byte* from, Bytes size, Stream stream, Engine engine) {
   const Seconds start = clock_.now();
   const PacedPath& way = paced_path(from, to, engine);
-  return start_copy({.inner = inner_->copy(to, from, size, stream, engine),
-                     .way = &way,
-                     .size = size,
-                     .ending = role_.topology.copy_ending(end_of(from, engine), way.copy)},
-                    stream, start);
+  return start_copy({.inner = inner_->copy(to, from, size, stream, engine), .way = &way, .size = size}, stream, start);
 }
 
 Event PacedRuntime::copy_blocks(std::byte* to, const std::byte* from, std::span<const Block> blocks, Stream stream,
                                 Engine engine) {
   const Seconds start = clock_.now();
   const PacedPath& way = paced_path(from, to, engine);
-  const Seconds each = engine == Engine::kernel ? needed(costs().kernel_block, "kernel_block")
-                                                : needed(costs().engine_block, "engine_block");
+  const Seconds more = blocks_apart(platform(), costs(), engine, blocks.size());
   return start_copy({.inner = inner_->copy_blocks(to, from, blocks, stream, engine),
                      .way = &way,
                      .size = total_length(blocks),
-                     .ending = role_.topology.copy_ending(end_of(from, engine), way.copy),
-                     .blocks = each * static_cast<double>(blocks.size())},
+                     .blocks = more},
                     stream, start);
 }
 
@@ -252,8 +216,8 @@ Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes s
   const Seconds start = clock_.now();
   pinned_.require(flag);
   const PacedPath& way = paced_path(from, to, engine);
-  const model::CopyEnding ending = role_.topology.put_ending(end_of(from, engine), end_of(to, engine), way.copy, size);
-  const Seconds signal = ending.signal_with_end ? Seconds{} : needed(costs().signal, "signal");
+  const model::CopyEnding ending = put_ending(costs(), end_of(from, engine), end_of(to, engine), way.copy, size);
+  const Seconds signal = ending.signal_with_end ? Seconds{} : needed(platform(), costs().signal, "signal");
   const Event inner = inner_->copy(to, from, size, stream, engine);
   return start_copy({.inner = inner,
                      .way = &way,
@@ -265,33 +229,24 @@ Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes s
                     stream, start);
 }
 
-/// A copy moves each byte twice through the GPU's memory; this reads two and writes one.
 Event PacedRuntime::add(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
   const Seconds start = clock_.now();
   const PacedPath& way = paced_path(from, to, Engine::kernel);
-  return start_copy({.inner = inner_->add(to, from, size, stream),
-                     .way = &way,
-                     .size = Bytes{size.count() * 3 / 2},
-                     .ending = role_.topology.copy_ending(end_of(from, Engine::kernel), way.copy)},
+  return start_copy({.inner = inner_->add(to, from, size, stream), .way = &way, .size = model::moved_by_adding(size)},
                     stream, start);
 }
 
 Event PacedRuntime::compute(Seconds duration, Stream stream) {
   const Seconds start = clock_.now();
-  const End own{.location = {Location::Kind::gpu, role_.gpu}, .memory = Memory::device, .kernel = true, .own = true};
+  const End own = model::kernel_on(role_.gpu);
   const PacedPath& way = paced_path(own, own);
-  return start_copy({.inner = inner_->compute(Seconds{}, stream),
-                     .way = &way,
-                     .ending = role_.topology.copy_ending(own, way.copy),
-                     .blocks = duration},
-                    stream, start);
+  return start_copy({.inner = inner_->compute(Seconds{}, stream), .way = &way, .blocks = duration}, stream, start);
 }
 
 void PacedRuntime::work_on_host(const PacedPath& way, Bytes size, Stream stream, Seconds start,
                                 const std::function<void()>& work) {
   Queue& queue = queue_of(stream);
-  const Seconds due =
-      schedule(queue, {.way = &way, .size = size}, start + model::on_cpu(way.copy.cost->overhead.value, speed_));
+  const Seconds due = schedule(queue, {.way = &way, .size = size}, start + way.copy.starting(speed_));
   queue.last_end = std::max(queue.last_end, due);
   work();
   note_moved(queue);
@@ -305,10 +260,9 @@ void PacedRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size
                [&] { inner_->copy_on_host(to, from, size, stream, engine); });
 }
 
-/// Two thirds of what it touches are what a copy does.
 void PacedRuntime::add_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
   const Seconds start = clock_.now();
-  work_on_host(paced_path(from, to, Engine::dma), Bytes{size.count() * 3 / 2}, stream, start,
+  work_on_host(paced_path(from, to, Engine::dma), model::moved_by_adding(size), stream, start,
                [&] { inner_->add_on_host(to, from, size, stream); });
 }
 
@@ -322,13 +276,11 @@ Answer PacedRuntime::transforms() const {
 Event PacedRuntime::transform(std::byte* data, const Transform& transform, Stream stream) {
   const Event inner = inner_->transform(data, transform, stream);
   const Seconds start = clock_.now();
-  const End own{.location = {Location::Kind::gpu, role_.gpu}, .memory = Memory::device, .kernel = true, .own = true};
+  const End own = model::kernel_on(role_.gpu);
   const PacedPath& way = paced_path(own, own);
-  return start_copy({.inner = inner,
-                     .way = &way,
-                     .ending = role_.topology.copy_ending(own, way.copy),
-                     .blocks = transform_time(*role_.topology.type_of(role_.gpu).transforms, transform)},
-                    stream, start);
+  return start_copy(
+      {.inner = inner, .way = &way, .blocks = transform_time(*role_.topology.type_of(role_.gpu).transforms, transform)},
+      stream, start);
 }
 
 void PacedRuntime::count(const PacedPath& way, Bytes size, Seconds due) const {

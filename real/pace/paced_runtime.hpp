@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "platforms/topology/topology.hpp"
+#include "platforms/costs/transfer_costs.hpp"
 #include "real/device/device_runtime.hpp"
 #include "real/device/pinned_memory.hpp"
 
@@ -115,6 +115,7 @@ class PacedRuntime final : public DeviceRuntime {
   struct PacedPath {
     model::CopyCost copy{};
     Rate rate{};
+    model::CopyEnding ending{};                ///< of what raises no flag
     std::map<Bytes, Count>* counts = nullptr;  ///< of this entry of the cost table
 
     /// Of all its bytes, in chunks where it goes in chunks.
@@ -162,8 +163,7 @@ class PacedRuntime final : public DeviceRuntime {
   void pass_until(Seconds time);
   [[nodiscard]] Queue& queue_of(Stream stream) { return queues_[static_cast<std::size_t>(stream.index)]; }
   [[nodiscard]] const model::RuntimeCosts& costs() const { return costs_; }
-  /// An InputError where the platform does not have the cost.
-  [[nodiscard]] Seconds needed(const std::optional<model::Sourced<Seconds>>& cost, std::string_view name) const;
+  [[nodiscard]] const model::Platform& platform() const { return role_.topology.platform(); }
 
   std::unique_ptr<DeviceRuntime> inner_;
   Role role_;
@@ -173,8 +173,8 @@ class PacedRuntime final : public DeviceRuntime {
   model::RuntimeCosts costs_;
   std::map<const std::byte*, model::End> known_;  ///< memory that copies may name, by its first address
   PinnedMemory pinned_;                           ///< in which flags lie
-  using EndKey = std::array<std::size_t, 6>;
-  std::map<std::pair<EndKey, EndKey>, PacedPath> paced_paths_;  ///< those asked for so far: finding a route takes long
+  std::map<std::pair<model::End, model::End>, PacedPath>
+      paced_paths_;  ///< those asked for so far: finding a route takes long
   std::array<Queue, kStreams> queues_{};
   std::size_t moving_ = 0;  ///< copies that have not really been moved yet
   Counts counts_;

@@ -98,6 +98,7 @@ const std::vector<Part>& parts() {
       {"yaml", "platforms/yaml/", {}, machine},
       {"machine", "platforms/machine/", {"yaml"}, machine},
       {"topology", "platforms/topology/", {"yaml", "machine"}, machine},
+      {"costs", "platforms/costs/", {"yaml", "machine", "topology"}, machine},
       {"reader", "platforms/reader/", {"yaml", "machine", "topology"}, machine},
       {"tools", "platforms/tools/", {"yaml", "machine", "topology", "reader"}, machine},
       {"import topology", "platforms/import/", {"yaml", "machine", "topology", "reader"}, machine},

@@ -133,7 +133,7 @@ class Calibrator {
       case Fit::constant:
         return set(group.path, fit_constant(observations_of(group)), group);
       case Fit::constant_beside_way:
-        return set(group.path, fit_constant(observations_of(group)) - message_way(group.first(), topology_), group);
+        return set(group.path, fit_constant(observations_of(group)) - message_way(group.first(), {}, topology_), group);
       case Fit::latency_of_copies:
         return copies_.fit(group);
       case Fit::latency_of_messages:
@@ -161,13 +161,16 @@ class Calibrator {
   void fit_messages(const Group& group) {
     const bool within = group.first().same_node;
     const model::NetworkCosts& costs = within ? base_.intra_node : *base_.network;
-    std::optional<Rate> known = narrowest_link(group.first(), topology_);
-    if (costs.rate) known = costs.rate->value;
+    const Bytes largest = std::ranges::max(group.lines, {}, &Meant::size).size();
+    std::optional<Rate> known = narrowest_link(group.first(), largest, topology_);
+    const double parts = adapters_of(group.first(), largest, topology_);
+    if (costs.rate) known = Rate{costs.rate->value.bytes_per_second() * parts};
     // Where the base says that a message gets what the adapter's link has, the message tells that.
     const std::string rate_path = within || costs.rate ? group.path + ".rate" : "fabric.link";
-    const std::optional<Rate> rate = fit_latency(group, messages_.observations_beside_cpu(group),
-                                                 {.base = known, .queues = find_group(groups_, group.path + ".gap")},
-                                                 rate_path, probes_, edit_, result_.notes);
+    const std::optional<Rate> rate =
+        fit_latency(group, messages_.observations_beside_cpu(group),
+                    {.base = known, .parts = parts, .queues = find_group(groups_, group.path + ".gap")}, rate_path,
+                    probes_, edit_, result_.notes);
     if (rate && within) limit_uncached(*rate);
   }
 
@@ -308,8 +311,8 @@ class Calibrator {
   void note_narrow_links(const Group& group, const Topology& topology) {
     const Primitive& first = group.first();
     if (first.kind != Kind::copy) return;
-    const std::optional<Rate> rate = topology.find_copy_cost(first.from, first.to).rate;
-    const std::optional<Rate> narrowest = narrowest_link(first, topology);
+    const std::optional<Rate> rate = find_copy_cost(topology, first.from, first.to).rate;
+    const std::optional<Rate> narrowest = narrowest_link(first, {}, topology);
     if (!rate || !narrowest || *rate <= *narrowest) return;
     result_.notes.push_back(fmt::format("{}.rate: {}, but the base has only {} on the way", group.path,
                                         format_rate(*rate), format_rate(*narrowest)));

@@ -83,7 +83,7 @@ void CopyFits::fit_cpu() {
 bool CopyFits::has_copy(const Group& group) {
   const Primitive& first = group.first();
   const std::string path = copy_path(first, base_);
-  if (base_.find_copy_cost(first.from, first.to).cost != nullptr || find_group(groups_, path) != nullptr) return true;
+  if (find_copy_cost(base_, first.from, first.to).cost != nullptr || find_group(groups_, path) != nullptr) return true;
   notes_.push_back(group.path + ": neither the base nor the probes tell what the copy itself takes");
   return false;
 }
@@ -149,7 +149,7 @@ Seconds CopyFits::overhead_share(const Group& group, const std::string& path, Se
 
 void CopyFits::fit(const Group& group) {
   const Primitive& first = group.first();
-  const model::CopyCost found = base_.find_copy_cost(first.from, first.to);
+  const model::CopyCost found = find_copy_cost(base_, first.from, first.to);
   const model::Cost* cost = found.cost;
   if (cost != nullptr && found.path != group.path) begin_as(group.path, found);
   const Seconds other = completion_of(first);
@@ -160,7 +160,7 @@ void CopyFits::fit(const Group& group) {
               "a probe does not tell it from the latency");
   }
   const Seconds busy = overhead_share(group, group.path + ".overhead", overhead.value_or(Seconds{}), other) + other;
-  std::optional<Rate> known = narrowest_link(first, base_);
+  std::optional<Rate> known = narrowest_link(first, {}, base_);
   if (found.rate) known = found.rate;
   if (!found.kind) return fit_fallback(group, busy);
   const std::optional<Rate> rate = fit_latency(group, observations_beside_way(group), {.busy = busy, .base = known},
@@ -176,7 +176,7 @@ std::vector<Observation> CopyFits::observations_beside_way(const Group& group) c
   std::vector<Observation> observations;
   for (const Meant& meant : group.lines) {
     observations.push_back(observation_of(meant));
-    observations.back().busy = base_.find_copy_cost(meant.primitive.from, meant.primitive.to).way;
+    observations.back().busy = find_copy_cost(base_, meant.primitive.from, meant.primitive.to).way;
   }
   return observations;
 }
@@ -197,7 +197,7 @@ void CopyFits::fit_fallback(const Group& group, Seconds busy) {
   for (std::size_t i = 0; i < observations.size(); ++i) {
     const Primitive& primitive = group.lines[i].primitive;
     Observation& seen = observations[i];
-    const model::CopyCost copy = without.copy_cost(primitive.from, primitive.to);
+    const model::CopyCost copy = copy_cost(without, primitive.from, primitive.to);
     seen.busy += seen.size / copy.rate.value() + copy.in_chunks(seen.size);
     lines.push_back(
         {std::max(std::ceil(static_cast<double>(seen.size.count()) / chunk) - 1, 0.0), seen.time - seen.busy});
@@ -231,7 +231,7 @@ void CopyFits::begin_as(const std::string& path, const model::CopyCost& other) {
 
 /// What the CPU does to learn that such a copy has ended.
 Seconds CopyFits::completion_of(const Primitive& copy) const {
-  if (!base_.find_copy_cost(copy.from, copy.to).by_event) return {};
+  if (!find_copy_cost(base_, copy.from, copy.to).by_event) return {};
   const auto measured = measured_.find("driver.runtime.completion");
   if (measured != measured_.end()) return measured->second;
   return or_none(base_.platform().runtime.completion);
@@ -334,7 +334,8 @@ std::optional<Rate> fit_latency(const Group& group, std::span<const Observation>
   }
   if (rate_path.empty()) return curve.rate;
   if (curve.rate) {
-    set_fit(edit, rate_path, *curve.rate, queues_tell ? *known.queues : group, probes);
+    set_fit(edit, rate_path, Rate{curve.rate->bytes_per_second() / known.parts}, queues_tell ? *known.queues : group,
+            probes);
   } else {
     notes.push_back(fmt::format("{}: the sizes of the probes do not tell it; it stays", rate_path));
   }

@@ -62,6 +62,7 @@ class CopyFits {
 struct KnownOfLatency {
   Seconds busy{};                 ///< what the CPU does of each
   std::optional<Rate> base{};     ///< the base's rate
+  double parts = 1;               ///< so many of the largest flow beside each other, and the number is that of one
   const Group* queues = nullptr;  ///< of those that follow each other; null: there are none
 };
 /// Latency and rate, at `rate_path` unless that is empty, of copies or messages. Where queues show a higher rate than

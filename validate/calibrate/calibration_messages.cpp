@@ -107,7 +107,7 @@ void MessageFits::fit_start(const Group& group) {
       network_at(network).receive_overhead.value = fit_constant(observations_of(group));
       return set_fit(edit_, group.path, network_at(network).receive_overhead.value, group, probes_);
     case Primitive::Kind::control:
-      network_at(network).control.value = fit_constant(observations_of(group)) - message_way(group.first(), base_);
+      network_at(network).control.value = fit_constant(observations_of(group)) - message_way(group.first(), {}, base_);
       return;  // to be known here: as a number of the platform it is no part of a message
     default:
       return;
@@ -162,7 +162,7 @@ std::vector<Observation> MessageFits::observations_beside_cpu(const Group& messa
   std::vector<Observation> observations;
   for (const Meant& meant : messages.lines) {
     Observation& o = observations.emplace_back(observation_of(meant));
-    o.busy = message_way(meant.primitive, base_) + costs.posting(o.size) + costs.taking_in(o.size);
+    o.busy = message_way(meant.primitive, o.size, base_) + costs.posting(o.size) + costs.taking_in(o.size);
     o.again = costs.last_fragment(o.size) - costs.first_part(o.size);
   }
   return observations;

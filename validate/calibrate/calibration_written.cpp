@@ -101,7 +101,7 @@ Piecewise few_points(const std::vector<Difference>& differences) {
 void fit_written(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
                  std::vector<std::string>& notes) {
   const Primitive& first = group.first();
-  if (topology.find_copy_cost(first.from, first.to).cost == nullptr) {
+  if (find_copy_cost(topology, first.from, first.to).cost == nullptr) {
     notes.push_back(group.path + ": neither the base nor the probes tell what the copy itself takes");
     return;
   }

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "platforms/machine/cpu_speed.hpp"
+#include "platforms/costs/software_costs.hpp"
 #include "platforms/machine/platform_fields.hpp"
 #include "platforms/topology/topology.hpp"
 
@@ -65,7 +65,7 @@ void take_own_speed(PlatformEdit& edit) {
   const auto has_speed = [](const model::HostMemory& memory) { return memory.speed.has_value(); };
   if (std::ranges::none_of(base.node.memories, has_speed)) return;
   const model::Topology topology(base);
-  const double speed = topology.cpu_speed(topology.memory_near(0));
+  const double speed = model::speed_near(topology, 0);
   Changes changes(edit);
   for (const model::GpuType& type : base.gpu_types) {
     changes.set("gpu_types." + type.name + ".copies", type.copies, on_cpu(type.copies, speed));

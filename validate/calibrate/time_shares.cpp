@@ -47,7 +47,15 @@ Platform take_bytes(Platform platform) {
     lift(type.blocks->rate);
     for (auto* rate : {&type.blocks->ll_rate, &type.blocks->ll128_rate}) lift(*rate);
   }
-  for (model::HostMemory& memory : platform.node.memories) lift(memory.copy_rate);
+  const auto lift_passing = [](model::Passing& passing) {
+    for (auto* rate : {&passing.peer_read, &passing.peer_write, &passing.duplex}) lift(*rate);
+  };
+  for (model::Hub& hub : platform.node.hubs) lift_passing(hub.passing);
+  for (model::HostMemory& memory : platform.node.memories) {
+    lift_passing(memory.passing);
+    lift(memory.copy_rate);
+    lift(memory.bandwidth);
+  }
   for (model::Link& link : platform.node.links) {
     lift(link.forward);
     lift(link.backward);

@@ -188,7 +188,6 @@ std::string list_of_tests(std::vector<Slower> slower) {
 
 /// An adapter other than its own by which a GPU's messages would take as long as they do.
 std::optional<Explanation> other_adapter(const ProbeSet& probes, const model::Platform& base) {
-  constexpr double kExplains = 0.5;
   const model::Topology topology(base);
   struct Message {
     const bench::ProbeLine* line = nullptr;

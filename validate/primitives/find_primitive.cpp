@@ -16,12 +16,12 @@ using model::Location;
 using model::Topology;
 using Kind = Primitive::Kind;
 
-/// The platform's device of that name, by its index; or an InputError.
-std::size_t gpu_on(const std::string& text, const Topology& topology, const std::string& line) {
+/// The platform's device of that name; or an InputError.
+Place device_at(const std::string& text, const Topology& topology, const std::string& line) {
   try {
     const Place place = parse_place(text);
     topology.require(place);
-    return topology.gpu_of(place);
+    return place;
   } catch (const UsageError& error) {
     throw InputError(fmt::format("{}: error: probe '{}': {}", topology.platform().file, line, error.what()));
   }
@@ -34,8 +34,12 @@ class Finder {
       : line_(line), topology_(topology), reason_(reason) {}
 
   std::optional<Primitive> find() {
-    result_.gpu = result_.peer_gpu = gpu_on(line_.gpu, topology_, line_.name);
-    if (!line_.peer.empty()) result_.peer_gpu = gpu_on(line_.peer, topology_, line_.name);
+    const Place own = device_at(line_.gpu, topology_, line_.name);
+    const Place peer = line_.peer.empty() ? own : device_at(line_.peer, topology_, line_.name);
+    result_.gpu = topology_.gpu_of(own);
+    result_.peer_gpu = topology_.gpu_of(peer);
+    result_.node = own.node;
+    result_.peer_node = peer.node;
     reason_ = "no number of a platform stands for it";
     const std::optional<Probed> probed = bench::probed_by(line_.name);
     const std::optional<Kind> kind = probed ? kind_of(*probed) : std::nullopt;
@@ -106,8 +110,7 @@ class Finder {
 
   /// Those of LL and LL128 stand behind that of Simple.
   static Kind of_format(gpu::LineFormat format, Kind simple) {
-    const int behind = format == gpu::LineFormat::simple ? 0 : format == gpu::LineFormat::ll ? 1 : 2;
-    return static_cast<Kind>(static_cast<int>(simple) + behind);
+    return static_cast<Kind>(static_cast<int>(simple) + static_cast<int>(format));
   }
 
   std::optional<Kind> without(std::string reason) {
@@ -153,11 +156,11 @@ class Finder {
       result_.blocks = static_cast<double>(line_.size.count()) / static_cast<double>(probed.block_bytes);
     }
     const bool by_kernel = result_.from.kernel || result_.to.kernel;
-    if (by_kernel && !topology_.kernel_reaches(result_.from, result_.to)) {
+    if (by_kernel && !kernel_reaches(topology_, result_.from, result_.to)) {
       return lacks("on the base no kernel reaches both ends");
     }
     if (copy_path(result_, topology_).empty()) {
-      return lacks("the base has no entry for '" + topology_.find_copy_cost(result_.from, result_.to).name + "'");
+      return lacks("the base has no entry for '" + find_copy_cost(topology_, result_.from, result_.to).name + "'");
     }
     return true;
   }

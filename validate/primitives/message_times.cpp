@@ -9,13 +9,14 @@ namespace twinlink::validate {
 namespace {
 
 using model::Topology;
+using model::value_of;
 using Kind = Primitive::Kind;
 
 constexpr double kQueued = bench::kQueuedCopies;
 
 /// What the sender's CPU has a part in. The rest it has copied when it posted the message.
 Seconds flow_from_sender(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const Bytes posted = network_of(primitive, topology).first_part(size);
+  const Bytes posted = network_of(primitive, size, topology).first_part(size);
   return flow_of_message(primitive, size, topology) * (1 - share_of(posted, size));
 }
 
@@ -34,7 +35,7 @@ Seconds asking(Primitive primitive, const Topology& topology) {
   primitive.kind = Kind::control;
   primitive.from.location = {model::Location::Kind::memory, topology.memory_near(primitive.gpu)};
   primitive.to.location = {model::Location::Kind::memory, topology.memory_near(primitive.peer_gpu)};
-  return network_of(primitive, topology).control.value * 2;
+  return network_of(primitive, {}, topology).control.value * 2;
 }
 
 }  // namespace
@@ -56,21 +57,22 @@ bool lacks_in_caches(const Primitive& primitive, Bytes size, const Topology& top
 }
 
 Seconds flow_of_message(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::NetworkCosts network = network_of(primitive, topology);
+  const model::NetworkCosts network = network_of(primitive, size, topology);
   const bool uncached = network.uncached && lacks_in_caches(primitive, size, topology);
-  const auto& rate = uncached ? network.uncached : network.rate;
-  return flow_time(size, narrowest_link(primitive, topology), rate ? std::optional(rate->value) : std::nullopt);
+  std::optional<Rate> rate = value_of(uncached ? network.uncached : network.rate);
+  if (rate) rate = Rate{rate->bytes_per_second() * adapters_of(primitive, size, topology)};
+  return flow_time(size, narrowest_link(primitive, size, topology), rate);
 }
 
 Seconds predict_message(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::NetworkCosts network = network_of(primitive, topology);
+  const model::NetworkCosts network = network_of(primitive, size, topology);
   const Seconds last = flow_of_message(primitive, size, topology) * share_of(network.last_fragment(size), size);
   return network.posting(size) + network.latency_asking(size, asking(primitive, topology)) +
          flow_from_sender(primitive, size, topology) + last + network.taking_in(size);
 }
 
 Seconds beside_gaps(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::NetworkCosts network = network_of(primitive, topology);
+  const model::NetworkCosts network = network_of(primitive, size, topology);
   // A CPU that copies in pieces posts all messages first, and the latency of the first one hides behind that.
   const bool by_sender = network.last_fragment(size) > Bytes{};
   const Seconds hidden =
@@ -79,22 +81,27 @@ Seconds beside_gaps(const Primitive& primitive, Bytes size, const Topology& topo
 }
 
 Seconds interval_beside_gap(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::NetworkCosts network = network_of(primitive, topology);
+  const model::NetworkCosts network = network_of(primitive, size, topology);
   const bool by_sender = network.last_fragment(size) > Bytes{};
   return flow_from_sender(primitive, size, topology) + (by_sender ? sending(network, size) : Seconds{});
 }
 
 Seconds predict_window(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::NetworkCosts network = network_of(primitive, topology);
-  const Seconds gap = network.gap ? network.gap->value.at(size) : Seconds{};
-  const Seconds each = std::max(network.posting(size), interval_beside_gap(primitive, size, topology) + gap);
+  const model::NetworkCosts network = network_of(primitive, size, topology);
+  const Seconds each =
+      std::max(network.posting(size), interval_beside_gap(primitive, size, topology) + or_none(network.gap, size));
   const Seconds sent = sending(network, size) * kQueued + network.receiving_control();
   const Seconds taken_in = (network.receive_overhead.value + network.taking_in(size)) * kQueued + network.control.value;
-  return std::max({beside_gaps(primitive, size, topology) + each * (kQueued - 1), sent, taken_in}) / kQueued;
+  // Where CPUs copy the bytes, and nothing else has that in it, the receiver's does so when it has posted its receives.
+  // The next window begins for it when it has told the sender.
+  const bool copies = network.copied_by != model::CopiedBy::none && !(network.is_eager(size) && network.completion);
+  const Seconds copied = network.receive_overhead.value + flow_of_message(primitive, size, topology);
+  const Seconds receiver = copies ? copied * kQueued + network.sending_control() : Seconds{};
+  return std::max({beside_gaps(primitive, size, topology) + each * (kQueued - 1), sent, taken_in, receiver}) / kQueued;
 }
 
 std::optional<Seconds> predict_both_ways(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::NetworkCosts network = network_of(primitive, topology);
+  const model::NetworkCosts network = network_of(primitive, size, topology);
   if (!network.completion) return std::nullopt;
   const Seconds completion = network.taking_in(size);
   const Seconds comes = predict_message(primitive, size, topology) - network.posting(size) - completion;
@@ -117,6 +124,29 @@ Seconds completion_of(const model::NetworkCosts& costs, Bytes size, const EagerT
 
 Seconds send_completion_of(const model::NetworkCosts& costs, Bytes size, Seconds both_ways) {
   return both_ways - starting(costs, size) - costs.taking_in(size) - costs.control.value / kQueued;
+}
+
+Seconds predict_controls(const model::NetworkCosts& network) {
+  const Seconds tells = network.sending_control();
+  // One rank tells the other that the window is over: one of both waits for the longer of the two, and half of the
+  // windows for the shorter one, too.
+  const Seconds answer =
+      (std::max(tells, network.receiving_control()) + std::min(tells, network.receiving_control()) / 2) / kQueued;
+  return tells + std::max(network.receiving_control() + answer, (network.control.value * 2 - tells) / kQueued);
+}
+
+Seconds receiving_control_of(const model::NetworkCosts& network, Seconds time) {
+  model::NetworkCosts unheard = network;
+  unheard.control_receive_overhead.reset();
+  // No longer than where nobody is busy with hearing: then the way of the messages decides, and tells nothing of it.
+  constexpr double kMore = 1 + 5 * kTolerance;
+  if (time <= predict_controls(unheard) * kMore) return {};
+  // Whichever takes longer, it or telling, comes once more for the answer, and the other one for every second answer.
+  constexpr double kOnceMore = 1 + 1.0 / bench::kQueuedCopies;
+  constexpr double kHalfOnceMore = 1 + 0.5 / bench::kQueuedCopies;
+  const Seconds tells = network.sending_control();
+  const Seconds longer = (time - tells * kHalfOnceMore) / kOnceMore;
+  return longer >= tells ? longer : (time - tells * kOnceMore) / kHalfOnceMore;
 }
 
 }  // namespace twinlink::validate

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "platforms/machine/cpu_speed.hpp"
 #include "protocols/core/enum_table.hpp"
 #include "validate/primitives/message_times.hpp"
 #include "validate/primitives/program_times.hpp"
@@ -22,69 +21,12 @@ constexpr double kInARow = bench::kQueuedCopies;
 using model::Platform;
 using model::Sourced;
 using model::Topology;
+using model::value_of;
 using Kind = Primitive::Kind;
-
-void narrow(std::optional<Rate>& narrowest, Rate rate) {
-  if (!narrowest || rate < *narrowest) narrowest = rate;
-}
-
-void narrow(std::optional<Rate>& narrowest, const std::optional<Rate>& rate) {
-  if (rate) narrow(narrowest, *rate);
-}
-
-bool is_memory(const model::End& end) { return end.location.kind == model::Location::Kind::memory; }
-
-/// What the DRAM gives that a copy reads or writes, the bounce buffer of the driver's fallback included.
-std::optional<Rate> slowest_memory(const Primitive& primitive, const Topology& topology) {
-  const auto& memories = topology.graph().memories;
-  std::optional<Rate> slowest;
-  const auto pass = [&](std::size_t memory) {
-    if (const auto& bandwidth = memories[memory].bandwidth) narrow(slowest, bandwidth->value);
-  };
-  const auto& [from, to] = std::pair(primitive.from.location, primitive.to.location);
-  for (const model::End* end : {&primitive.from, &primitive.to}) {
-    if (is_memory(*end)) pass(end->location.index);
-  }
-  const bool between_gpus = !is_memory(primitive.from) && !is_memory(primitive.to) && from != to;
-  if (between_gpus && !topology.peer_access(from.index, to.index)) pass(topology.bounce_memory(from.index, to.index));
-  return slowest;
-}
-
-/// What a way between GPUs lets peer traffic have.
-std::optional<Rate> slowest_forwarding(const model::Route& route, bool reads, const Topology& topology) {
-  std::optional<Rate> slowest;
-  for (const model::Hop& hop : route) narrow(slowest, topology.peer_rate(hop, reads));
-  return slowest;
-}
-
-/// Of the CPU that starts it.
-double speed_of(const Primitive& primitive, const Topology& topology) {
-  return topology.cpu_speed(topology.memory_near(primitive.gpu));
-}
-model::RuntimeCosts runtime_of(const Primitive& primitive, const Topology& topology) {
-  return model::on_cpu(topology.platform().runtime, speed_of(primitive, topology));
-}
-
-std::optional<Seconds> value_of(const std::optional<Sourced<Seconds>>& time) {
-  return time ? std::optional(time->value) : std::nullopt;
-}
-
-/// From the last byte of a kernel's put until its signal is seen, and its own CPU told.
-std::optional<Seconds> kernel_signal(const model::RuntimeCosts& runtime, Bytes size) {
-  return runtime.kernel_signal ? std::optional(runtime.kernel_signal->value.at(size)) : std::nullopt;
-}
-
-std::optional<Seconds> plus(std::optional<Seconds> time, std::optional<Seconds> each, double count) {
-  if (!time || !each) return std::nullopt;
-  return *time + *each * count;
-}
-std::optional<Seconds> plus(std::optional<Seconds> time, const std::optional<Sourced<Seconds>>& each, double count) {
-  return plus(time, value_of(each), count);
-}
 
 /// The bytes of a copy. Where a CPU copies what the caches do not hold, all of it takes as long as those of a message.
 Seconds flow_of_copy(const Primitive& primitive, Bytes size, const model::CopyCost& copy, const Topology& topology) {
-  const Seconds flow = flow_time(size, narrowest_link(primitive, topology), copy.rate);
+  const Seconds flow = flow_time(size, narrowest_link(primitive, size, topology), copy.rate);
   const auto& uncached = topology.platform().intra_node.uncached;
   if (copy.kind != model::CopyKind::host_to_host || !uncached || primitive.kind != Kind::copy) return flow;
   if (!lacks_in_caches(primitive, size, topology)) return flow;
@@ -92,15 +34,14 @@ Seconds flow_of_copy(const Primitive& primitive, Bytes size, const model::CopyCo
 }
 
 std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::CopyCost found = topology.find_copy_cost(primitive.from, primitive.to);
+  const model::CopyCost found = find_copy_cost(topology, primitive.from, primitive.to);
   if (found.cost == nullptr) return std::nullopt;
-  const double speed = speed_of(primitive, topology);
-  return CopyTimes{.overhead = model::on_cpu(found.cost->overhead.value, speed),
+  return CopyTimes{.overhead = found.starting(model::speed_near(topology, primitive.gpu)),
                    .latency = found.latency(size),
                    .flow = flow_of_copy(primitive, size, found, topology) + found.in_chunks(size),
-                   .completion = model::on_cpu(topology.copy_ending(primitive.from, found).completion, speed),
+                   .completion = copy_ending(runtime_of(primitive, topology), primitive.from, found).completion,
                    .by_event = found.by_event,
-                   .gap = found.cost->gap ? found.cost->gap->value.at(size) : Seconds{}};
+                   .gap = found.gap(size)};
 }
 
 std::optional<Seconds> predict_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
@@ -130,65 +71,79 @@ std::optional<Seconds> predict_queued(const Primitive& primitive, Bytes size, co
 /// behind the signal in the engine's queue; a kernel that raises the signal tells the sender by itself.
 Seconds beside_signals(const Primitive& primitive, const CopyTimes& times, Seconds signal, Seconds signal_gap,
                        const Topology& topology) {
-  const Seconds answered = signal + network_of(primitive, topology).control.value;
+  const Seconds answered = signal + network_of(primitive, {}, topology).control.value;
   const Seconds known = signal + signal_gap + times.completion;
   return times.until_there() + (primitive.from.kernel ? answered : std::max(known, answered));
 }
 
-/// The queue goes on when the signal has been raised, and the engine, or the next kernel, has had its turn; unless the
-/// CPU takes longer to start the next one.
-std::optional<Seconds> predict_queued_signal(const Primitive& primitive, Bytes size, const Topology& topology,
-                                             std::optional<Seconds> signal,
-                                             const std::optional<Sourced<Seconds>>& signal_gap) {
+/// From the last byte of a put until its signal is seen.
+std::optional<Seconds> signal_of(const Primitive& primitive, Bytes size, const model::RuntimeCosts& runtime) {
+  const bool raised = primitive.from.kernel && runtime.kernel_signal;
+  return raised ? std::optional(runtime.kernel_signal->value.at(size)) : value_of(runtime.signal);
+}
+
+/// The queue goes on when a kernel has raised its signal; where there is a gap, when any has been raised and the
+/// engine, or the next kernel, has had its turn; unless the CPU takes longer to start the next one.
+std::optional<Seconds> predict_queued_signal(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const model::RuntimeCosts& runtime = topology.platform().runtime;
   const auto times = copy_times(primitive, size, topology);
-  if (!times || !signal) return std::nullopt;
-  const Seconds interval = times->flow + times->gap + *signal + or_none(signal_gap);
-  const Seconds beside = beside_signals(primitive, *times, *signal, or_none(signal_gap), topology);
+  const auto signal = signal_of(primitive, size, runtime);
+  if (!times || !signal || (primitive.from.kernel && !runtime.kernel_signal)) return std::nullopt;
+  const Seconds behind = or_none(primitive.from.kernel ? runtime.kernel_signal_gap : runtime.signal_gap);
+  const Seconds ended = primitive.from.kernel ? times->flow + *signal : times->flow;
+  const Seconds interval = model::turn_behind(ended, times->flow + *signal + behind, times->gap);
+  const Seconds beside = beside_signals(primitive, *times, *signal, behind, topology);
   return (beside + std::max(times->overhead, interval) * (kInARow - 1)) / kInARow;
 }
 
 std::optional<Seconds> predict_written_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const std::optional<Seconds> alone = predict_copy(primitive, size, topology);
-  if (!alone) return std::nullopt;
-  const auto& cost = topology.find_copy_cost(primitive.from, primitive.to).cost->cpu_written;
-  return cost ? *alone + cost->value.at(size) : *alone;
-}
-
-std::optional<Seconds> predict_start(const Primitive& primitive, const Topology& topology) {
-  const auto times = copy_times(primitive, Bytes{}, topology);
-  return times ? std::optional(times->overhead) : std::nullopt;
+  const model::CopyCost copy = find_copy_cost(topology, primitive.from, primitive.to);
+  if (copy.cost == nullptr) return std::nullopt;
+  return plus(predict_copy(primitive, size, topology), or_none(copy.cost->cpu_written, size), 1);
 }
 
 }  // namespace
 
-model::NetworkCosts network_of(const Primitive& primitive, const Topology& topology) {
+std::optional<Seconds> plus(std::optional<Seconds> time, std::optional<Seconds> each, double count) {
+  return time && each ? std::optional(*time + *each * count) : std::nullopt;
+}
+
+model::RuntimeCosts runtime_of(const Primitive& primitive, const Topology& topology) {
+  return model::on_cpu(topology.platform().runtime, model::speed_near(topology, primitive.gpu));
+}
+
+model::NetworkCosts network_of(const Primitive& primitive, Bytes size, const Topology& topology) {
   const Platform& platform = topology.platform();
   model::NetworkCosts costs = model::on_cpu(primitive.same_node ? platform.intra_node : platform.network.value(),
-                                            speed_of(primitive, topology));
+                                            model::speed_near(topology, primitive.gpu));
   if (!primitive.messages()) return costs;
-  const Seconds way = message_way(primitive, topology);
-  if (way == Seconds{}) return costs;
   std::vector<model::Piecewise::Knot> knots = costs.latency.value.knots();
+  const Seconds way = message_way(primitive, size, topology);
   for (auto& knot : knots) knot.cost += way;
   costs.latency.value = model::Piecewise(std::move(knots));
-  costs.control.value += way;
+  costs.control.value += message_way(primitive, {}, topology);
   return costs;
 }
 
-Seconds message_way(const Primitive& primitive, const Topology& topology) {
-  if (primitive.same_node) return topology.message_way(primitive.from.location, primitive.to.location);
-  const auto nic = [&](std::size_t gpu) -> const std::string& { return topology.graph().gpus[gpu].nic; };
-  return topology.message_way(primitive.from.location, {nic(primitive.gpu), nic(primitive.peer_gpu)},
-                              primitive.to.location);
+double adapters_of(const Primitive& primitive, Bytes size, const Topology& topology) {
+  if (primitive.same_node) return 1;
+  return static_cast<double>(topology.adapters(primitive.gpu, primitive.peer_gpu, size).size());
+}
+
+Seconds message_way(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const auto& [from, to] = std::pair(primitive.from.location, primitive.to.location);
+  if (primitive.same_node) return topology.latency(from, to);
+  return model::latency(topology, primitive.node, from, topology.adapters(primitive.gpu, primitive.peer_gpu, size),
+                        primitive.peer_node, to);
 }
 
 Seconds flow_time(Bytes size, std::optional<Rate> narrowest, std::optional<Rate> rate) {
-  narrow(narrowest, rate);
+  narrowest = model::least_of(narrowest, rate);
   return narrowest ? size / *narrowest : Seconds{};
 }
 
 std::string copy_path(const Primitive& primitive, const Topology& topology) {
-  std::string path = topology.find_copy_cost(primitive.from, primitive.to).path;
+  std::string path = find_copy_cost(topology, primitive.from, primitive.to).path;
   // A base that does not tell reads from writes still gets a number of their own.
   const bool reads = primitive.to.own && !primitive.from.own;
   if (reads && path.ends_with(".peer")) path += "-read";
@@ -207,40 +162,23 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
   return path;
 }
 
-std::optional<Rate> narrowest_link(const Primitive& primitive, const Topology& topology) {
-  using model::Reach;
-  const Platform& platform = topology.platform();
-  if (primitive.same_node) {
-    const model::Route route = topology.copy_route(primitive.from.location, primitive.to.location);
-    if (!primitive.copies()) return topology.narrowest(route, Reach::cpu);
-    const model::CopyCost copy = topology.find_copy_cost(primitive.from, primitive.to);
-    std::optional<Rate> narrowest = topology.narrowest(route, copy.reach);
-    narrow(narrowest, slowest_memory(primitive, topology));
-    const bool peers = !is_memory(primitive.from) && !is_memory(primitive.to) && copy.kind;
-    if (peers) narrow(narrowest, slowest_forwarding(route, copy.reach == Reach::device_reads, topology));
-    return narrowest;
+std::optional<Rate> narrowest_link(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const model::Location from = primitive.from.location;
+  const model::Location to = primitive.to.location;
+  if (primitive.same_node && primitive.copies()) {
+    return model::narrowest(topology, primitive.from, primitive.to,
+                            find_copy_cost(topology, primitive.from, primitive.to));
   }
-  const auto nic = [&](std::size_t gpu) -> const std::string& { return topology.graph().gpus[gpu].nic; };
-  std::optional<Rate> narrowest =
-      topology.narrowest(topology.to_nic_route(primitive.from.location, nic(primitive.gpu)), Reach::device_reads);
-  narrow(narrowest, topology.narrowest(topology.from_nic_route(nic(primitive.peer_gpu), primitive.to.location),
-                                       Reach::device_writes));
-  for (const std::size_t gpu : {primitive.gpu, primitive.peer_gpu}) {
-    const auto port = std::ranges::find(topology.graph().nics, nic(gpu), &model::Nic::name);
-    narrow(narrowest, port->link.value_or(platform.fabric->link).value);
-    if (const auto& duplex = platform.fabric->duplex) {
-      narrow(narrowest, Rate{duplex->value.bytes_per_second() * port->port_share});
-    }
-  }
-  return narrowest;
+  if (primitive.same_node) return model::narrowest(topology, from, to);
+  return model::narrowest(topology, from, topology.adapters(primitive.gpu, primitive.peer_gpu, size), to);
 }
 
 std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds time, const Topology& topology) {
   const model::RuntimeCosts& runtime = topology.platform().runtime;
   const auto times = copy_times(primitive, size, topology);
-  const auto signal =
-      primitive.kind == Primitive::Kind::queued_signal ? value_of(runtime.signal) : kernel_signal(runtime, size);
-  if (!times || !signal) return std::nullopt;
+  const auto signal = signal_of(primitive, size, runtime);
+  const bool raised = !primitive.from.kernel || runtime.kernel_signal;
+  if (!times || !signal || !raised || times->gap <= Seconds{}) return std::nullopt;
   const Seconds each = times->flow + times->gap + *signal;
   const auto gap_of = [&](Seconds beside, double gaps) {
     return (time * kInARow - beside - each * (kInARow - 1)) / gaps;
@@ -249,7 +187,7 @@ std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds t
   if (primitive.from.kernel) return answered;
   // Where the sender learns of its last put later than of the answer, that is behind a gap too.
   const Seconds known = gap_of(times->until_there() + *signal + times->completion, kInARow);
-  const Seconds control = network_of(primitive, topology).control.value;
+  const Seconds control = network_of(primitive, {}, topology).control.value;
   return known + times->completion > control ? known : answered;
 }
 
@@ -267,49 +205,29 @@ namespace {
 using Fit = KindFacts::Fit;
 using Owner = KindFacts::Owner;
 
-/// A number of the driver, whatever the size.
-template <auto number>
-std::optional<Seconds> constant_of(const Primitive& primitive, Bytes, const Topology& topology) {
-  return (runtime_of(primitive, topology).*number).value;
-}
-/// The same of one that a platform may lack.
+/// A number of the driver, whatever the size, which a platform may lack.
 template <auto number>
 std::optional<Seconds> known_of(const Primitive& primitive, Bytes, const Topology& topology) {
-  return value_of(runtime_of(primitive, topology).*number);
+  return value_of(std::optional(runtime_of(primitive, topology).*number));
 }
 
 template <auto each>
 std::optional<Seconds> predict_blocks(const Primitive& primitive, Bytes size, const Topology& topology) {
-  return plus(predict_below(primitive, size, topology), topology.platform().runtime.*each, primitive.blocks);
+  return plus(predict_below(primitive, size, topology), value_of(topology.platform().runtime.*each), primitive.blocks);
 }
 
 std::optional<Seconds> predict_signal(const Primitive& primitive, Bytes size, const Topology& topology) {
-  return plus(predict_below(primitive, size, topology), topology.platform().runtime.signal, 1);
-}
-std::optional<Seconds> predict_kernel_signal(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::RuntimeCosts& runtime = topology.platform().runtime;
-  return plus(predict_below(primitive, size, topology),
-              runtime.kernel_signal ? kernel_signal(runtime, size) : value_of(runtime.signal), 1);
-}
-std::optional<Seconds> predict_signals(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::RuntimeCosts& runtime = topology.platform().runtime;
-  return predict_queued_signal(primitive, size, topology, value_of(runtime.signal), runtime.signal_gap);
-}
-std::optional<Seconds> predict_kernel_signals(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::RuntimeCosts& runtime = topology.platform().runtime;
-  return predict_queued_signal(primitive, size, topology, kernel_signal(runtime, size), runtime.kernel_signal_gap);
+  return plus(predict_below(primitive, size, topology), signal_of(primitive, size, topology.platform().runtime), 1);
 }
 
 std::optional<Seconds> predict_pinning(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::RuntimeCosts runtime = runtime_of(primitive, topology);
-  return runtime.pin_base.value +
-         runtime.pin_per_gib.value * (static_cast<double>(size.count()) / static_cast<double>((1_GiB).count()));
+  return pinning(runtime_of(primitive, topology), size);
 }
 
 /// What a function of the network alone says.
 template <auto part>
 std::optional<Seconds> predict_of_network(const Primitive& primitive, Bytes size, const Topology& topology) {
-  return part(network_of(primitive, topology), size);
+  return part(network_of(primitive, size, topology), size);
 }
 template <auto whole>
 std::optional<Seconds> as_optional(const Primitive& primitive, Bytes size, const Topology& topology) {
@@ -321,7 +239,8 @@ constexpr auto kAwaiting = [](const model::NetworkCosts& network, Bytes) { retur
 constexpr auto kControl = [](const model::NetworkCosts& network, Bytes) { return network.control.value; };
 constexpr auto kControls = [](const model::NetworkCosts& network, Bytes) { return predict_controls(network); };
 constexpr auto kStart = [](const Primitive& primitive, Bytes, const Topology& topology) {
-  return predict_start(primitive, topology);
+  const auto times = copy_times(primitive, Bytes{}, topology);
+  return times ? std::optional(times->overhead) : std::nullopt;
 };
 
 /// Of many blocks each has a slot or two of a message, so that they fill a fast link less than the closed form says: up
@@ -336,12 +255,12 @@ constexpr std::array kKinds{
     KindFacts{Kind::engine_block, "copies of blocks", 0.24, Owner::runtime, "engine_block", Fit::share_of_blocks, predict_blocks<&Costs::engine_block>},
     KindFacts{Kind::kernel_block, "copies of blocks", 0.24, Owner::runtime, "kernel_block", Fit::share_of_blocks, predict_blocks<&Costs::kernel_block>},
     KindFacts{Kind::signal, "puts with signals", 0.01, Owner::runtime, "signal", Fit::share_of_signals, predict_signal},
-    KindFacts{Kind::kernel_signal, "puts with signals", 0.01, Owner::runtime, "kernel_signal", Fit::signal_by_size, predict_kernel_signal},
+    KindFacts{Kind::kernel_signal, "puts with signals", 0.01, Owner::runtime, "kernel_signal", Fit::signal_by_size, predict_signal},
     KindFacts{Kind::written_copy, "copies of what was just written", 0.06, Owner::copy, "cpu_written", Fit::written, predict_written_copy},
     KindFacts{Kind::start, "calls for copies", 0.07, Owner::copy, "overhead", Fit::cpus_part, kStart},
     KindFacts{Kind::queued, "queues of copies", 0.08, Owner::copy, "gap", Fit::gap_of_copies, predict_queued},
-    KindFacts{Kind::queued_signal, "queues of puts with signals", 0.01, Owner::runtime, "signal_gap", Fit::rest, predict_signals},
-    KindFacts{Kind::queued_kernel_signal, "queues of puts with signals", 0.01, Owner::runtime, "kernel_signal_gap", Fit::rest, predict_kernel_signals},
+    KindFacts{Kind::queued_signal, "queues of puts with signals", 0.01, Owner::runtime, "signal_gap", Fit::rest, predict_queued_signal},
+    KindFacts{Kind::queued_kernel_signal, "queues of puts with signals", 0.01, Owner::runtime, "kernel_signal_gap", Fit::rest, predict_queued_signal},
     KindFacts{Kind::finish, "calls for copies", 0.07, Owner::runtime, "completion", Fit::cpus_part, known_of<&Costs::completion>},
     KindFacts{Kind::look, "calls for copies", 0.07, Owner::runtime, "failed_poll", Fit::constant, known_of<&Costs::failed_poll>},
     KindFacts{Kind::message, "messages", 0.04, Owner::network, "", Fit::latency_of_messages, as_optional<predict_message>},
@@ -351,11 +270,11 @@ constexpr std::array kKinds{
     KindFacts{Kind::completion, "windows of messages", 0.06, Owner::network, "completion", Fit::cpus_part, predict_both_ways},
     KindFacts{Kind::control, "control messages", 0.01, Owner::network, "control", Fit::constant_beside_way, predict_of_network<kControl>},
     KindFacts{Kind::queued_control, "control messages", 0.01, Owner::network, "control_receive_overhead", Fit::cpus_part, predict_of_network<kControls>},
-    KindFacts{Kind::allocate_device, "allocations", 0.54, Owner::runtime, "allocate_device", Fit::constant, constant_of<&Costs::allocate_device>},
+    KindFacts{Kind::allocate_device, "allocations", 0.54, Owner::runtime, "allocate_device", Fit::constant, known_of<&Costs::allocate_device>},
     KindFacts{Kind::pin, "allocations", 0.54, Owner::runtime, "pin_base", Fit::line_over_size, predict_pinning},
-    KindFacts{Kind::ipc_export, "handles", 0.12, Owner::runtime, "ipc_export", Fit::constant, constant_of<&Costs::ipc_export>},
-    KindFacts{Kind::ipc_open, "handles", 0.12, Owner::runtime, "ipc_open", Fit::constant, constant_of<&Costs::ipc_open>},
-    KindFacts{Kind::ipc_close, "handles", 0.12, Owner::runtime, "ipc_close", Fit::constant, constant_of<&Costs::ipc_close>},
+    KindFacts{Kind::ipc_export, "handles", 0.12, Owner::runtime, "ipc_export", Fit::constant, known_of<&Costs::ipc_export>},
+    KindFacts{Kind::ipc_open, "handles", 0.12, Owner::runtime, "ipc_open", Fit::constant, known_of<&Costs::ipc_open>},
+    KindFacts{Kind::ipc_close, "handles", 0.12, Owner::runtime, "ipc_close", Fit::constant, known_of<&Costs::ipc_close>},
     KindFacts{Kind::start_program, "launches of programs", 0.06, Owner::runtime, "program_launch", Fit::constant, predict_call},
     KindFacts{Kind::program, "launches of programs", 0.06, Owner::blocks, "start", Fit::launch, predict_program},
     KindFacts{Kind::start_graph, "launches of programs", 0.06, Owner::runtime, "graph_launch", Fit::constant, predict_call},

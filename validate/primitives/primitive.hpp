@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "platforms/topology/topology.hpp"
+#include "platforms/costs/transfer_costs.hpp"
 #include "protocols/bench/probe/probe.hpp"
 
 namespace twinlink::validate {
@@ -61,6 +61,8 @@ struct Primitive {
   bool same_node = true;  ///< messages
   std::size_t gpu = 0;    ///< of the rank that measured, in the topology's graph; messages leave by its adapter
   std::size_t peer_gpu = 0;
+  int node = 0;  ///< of these GPUs
+  int peer_node = 0;
   double blocks = 0;  ///< or programs of a graph
 
   /// Is it a put with a signal?
@@ -132,13 +134,20 @@ std::string cost_path(const Primitive& primitive, const model::Topology& topolog
 std::string copy_path(const Primitive& primitive, const model::Topology& topology);
 
 /// The narrowest of what lies on the way: links, the fabric, and for copies DRAM and what hubs and memories let peers
-/// have. Empty if nothing limits it.
-std::optional<Rate> narrowest_link(const Primitive& primitive, const model::Topology& topology);
+/// have; of a message of `size` between nodes what all its adapters have together. Nothing if nothing limits it.
+std::optional<Rate> narrowest_link(const Primitive& primitive, Bytes size, const model::Topology& topology);
 
-/// The costs of the messages that `primitive` is, with their way in latency and control; or comes with, without it.
-model::NetworkCosts network_of(const Primitive& primitive, const model::Topology& topology);
-/// What the way of a message adds.
-Seconds message_way(const Primitive& primitive, const model::Topology& topology);
+/// Nothing where one of both is nothing.
+std::optional<Seconds> plus(std::optional<Seconds> time, std::optional<Seconds> each, double count);
+/// What the driver costs on the CPU that calls it.
+model::RuntimeCosts runtime_of(const Primitive& primitive, const model::Topology& topology);
+/// The costs of the messages of `size` that `primitive` is, with their way in latency and control; or comes with,
+/// without it.
+model::NetworkCosts network_of(const Primitive& primitive, Bytes size, const model::Topology& topology);
+/// Over so many adapters a message of `size` goes in equal parts; 1 within a node.
+double adapters_of(const Primitive& primitive, Bytes size, const model::Topology& topology);
+/// What the way of a message of `size` adds.
+Seconds message_way(const Primitive& primitive, Bytes size, const model::Topology& topology);
 /// What `size` bytes take over links of which the narrowest is known, and at no more than `rate`. Zero where nothing
 /// limits them.
 Seconds flow_time(Bytes size, std::optional<Rate> narrowest, std::optional<Rate> rate);

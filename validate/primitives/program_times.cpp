@@ -1,8 +1,6 @@
 #include "validate/primitives/program_times.hpp"
 
-#include <algorithm>
-
-#include "platforms/machine/cpu_speed.hpp"
+#include "platforms/costs/kernel_costs.hpp"
 
 namespace twinlink::validate {
 namespace {
@@ -22,86 +20,40 @@ bool is_graph(const Primitive& primitive) {
   return primitive.kind == Kind::graph || primitive.kind == Kind::start_graph;
 }
 
-/// What a launch costs of which the platform says nothing: a kernel's copy within the GPU.
-model::CopyCost copy_within(const Primitive& primitive, const Topology& topology) {
-  const model::End own{
-      .location = {Location::Kind::gpu, primitive.gpu}, .memory = Memory::device, .kernel = true, .own = true};
-  return topology.find_copy_cost(own, own);
-}
-
-model::RuntimeCosts driver_of(const Primitive& primitive, const Topology& topology) {
-  return model::on_cpu(topology.platform().runtime, topology.cpu_speed(topology.memory_near(primitive.gpu)));
-}
-
-std::optional<Seconds> start_of(const Primitive& primitive, const Topology& topology) {
-  const BlockCosts& blocks = blocks_of(primitive, topology);
-  if (is_graph(primitive) && blocks.graph_start) return blocks.graph_start->value;
-  if (blocks.start) return blocks.start->value;
-  const model::CopyCost copy = copy_within(primitive, topology);
-  return copy.cost == nullptr ? std::nullopt : std::optional(copy.cost->latency.value.at(Bytes{}));
-}
-
-/// The way of a store to the peer's slots, and of the load that fetches from host memory what lies there.
-struct Way {
-  Seconds store{};
-  Seconds load{};
-};
-Way way_of(const Primitive& hop, const Topology& topology) {
-  const Location own{Location::Kind::gpu, hop.gpu};
-  const Location peer{Location::Kind::gpu, hop.peer_gpu};
-  if (topology.peer_access(hop.gpu, hop.peer_gpu)) return {topology.latency_of_store(own, peer), {}};
-  const Location slots = topology.host_buffers(hop.peer_gpu);
-  return {topology.latency_of_store(own, slots), topology.latency_of_store(slots, peer) * 2};
-}
-
 }  // namespace
 
+/// Both have Simple, LL and LL128 in this order.
 LineFormat format_of(const Primitive& primitive) {
-  switch (primitive.kind) {
-    case Kind::hop_ll:
-    case Kind::blocks_ll:
-      return LineFormat::ll;
-    case Kind::hop_ll128:
-    case Kind::blocks_ll128:
-      return LineFormat::ll128;
-    default:
-      return LineFormat::simple;
-  }
+  const Kind simple = primitive.kind < Kind::blocks_simple ? Kind::hop_simple : Kind::blocks_simple;
+  return static_cast<LineFormat>(static_cast<int>(primitive.kind) - static_cast<int>(simple));
 }
 
 std::optional<Seconds> predict_call(const Primitive& primitive, Bytes, const Topology& topology) {
-  const model::RuntimeCosts runtime = driver_of(primitive, topology);
-  if (is_graph(primitive) && runtime.graph_launch) return runtime.graph_launch->value;
-  if (runtime.program_launch) return runtime.program_launch->value;
-  const model::CopyCost copy = copy_within(primitive, topology);
-  if (copy.cost == nullptr) return std::nullopt;
-  return model::on_cpu(copy.cost->overhead.value, topology.cpu_speed(topology.memory_near(primitive.gpu)));
+  return model::launching(topology, primitive.gpu, is_graph(primitive));
 }
 
 std::optional<Seconds> beside_start(const Primitive& launch, const Topology& topology) {
-  const std::optional<Seconds> call = predict_call(launch, {}, topology);
-  if (!call) return std::nullopt;
-  return *call + or_none(driver_of(launch, topology).completion);
+  return plus(predict_call(launch, {}, topology), or_none(runtime_of(launch, topology).completion), 1);
 }
 
 std::optional<Seconds> predict_program(const Primitive& primitive, Bytes, const Topology& topology) {
-  const std::optional<Seconds> beside = beside_start(primitive, topology);
-  const std::optional<Seconds> start = start_of(primitive, topology);
-  return beside && start ? std::optional(*beside + *start) : std::nullopt;
+  const auto start = model::starting_blocks(topology, primitive.gpu, is_graph(primitive));
+  return plus(beside_start(primitive, topology), start, 1);
 }
 
 std::optional<Seconds> predict_graph(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const std::optional<Seconds> first = predict_program(primitive, size, topology);
-  if (!first) return std::nullopt;
-  return *first + or_none(blocks_of(primitive, topology).next) * (primitive.blocks - 1);
+  const Seconds next = or_none(blocks_of(primitive, topology).next);
+  return plus(predict_program(primitive, size, topology), next, primitive.blocks - 1);
 }
 
 Seconds beside_line(const Primitive& hop, Bytes size, const Topology& topology) {
   const LineFormat format = format_of(hop);
-  const Way way = way_of(hop, topology);
+  const Location peer{Location::Kind::gpu, hop.peer_gpu};
+  const Location slots = topology.peer_access(hop.gpu, hop.peer_gpu) ? peer : topology.host_buffers(hop.peer_gpu);
+  const Seconds store = topology.latency({Location::Kind::gpu, hop.gpu}, slots);
   const Bytes stored{gpu::stored(format, size.count())};
   const Seconds bytes = stored / blocks_of(hop, topology).rate_of(format);
-  return bytes + way.store * (format == LineFormat::simple ? 3.0 : 1.0) + way.load;
+  return bytes + store * model::crossings(format) + loading(topology, slots, peer);
 }
 
 std::optional<Seconds> predict_hop(const Primitive& primitive, Bytes size, const Topology& topology) {
@@ -114,9 +66,9 @@ std::optional<Seconds> predict_moving(const Primitive& primitive, Bytes size, co
   Primitive push = primitive;
   push.kind = Kind::copy;
   const Rate blocks{blocks_of(primitive, topology).rate_of(format).bytes_per_second() * primitive.blocks};
-  const std::optional<Rate> kernel = topology.find_copy_cost(push.from, push.to).rate;
+  const std::optional<Rate> kernel = find_copy_cost(topology, push.from, push.to).rate;
   const Bytes stored{gpu::stored(format, size.count())};
-  return flow_time(stored, narrowest_link(push, topology), kernel ? std::min(blocks, *kernel) : blocks);
+  return flow_time(stored, narrowest_link(push, size, topology), model::least_of(kernel, blocks));
 }
 
 }  // namespace twinlink::validate

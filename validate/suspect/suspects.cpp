@@ -377,7 +377,6 @@ class Inspector {
   }
 
   [[nodiscard]] bool explains(const Suspect& suspect) const {
-    constexpr double kExplains = 0.5;
     return suspect.share <= suspect.seen_from && suspect.explained >= kExplains;
   }
 

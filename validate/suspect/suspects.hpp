@@ -26,6 +26,10 @@ struct Suspect {
   std::vector<std::string> alike;  ///< parts that the probes do not tell from it, each with its share
 };
 
+/// So much of the squared errors has to be gone with what is said to explain them: more than half, so that nothing else
+/// explains as much by itself.
+inline constexpr double kExplains = 0.5;
+
 /// A curve: the lines of one name between the same devices, by size.
 struct SlowCurve {
   std::string name{};

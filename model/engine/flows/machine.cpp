@@ -11,6 +11,7 @@
 #include "model/engine/flows/flow_pool.hpp"
 #include "model/engine/flows/machine_slots.hpp"
 #include "model/engine/flows/simgrid_versions.hpp"
+#include "platforms/costs/transfer_costs.hpp"
 #include "platforms/machine/degraded.hpp"
 
 namespace twinlink::model {
@@ -32,10 +33,6 @@ const Value* remembered(std::map<Key, Value>& table, Key key, Make make) {
 /// What one of several flows has of a limit of all.
 std::optional<Rate> part_of(const std::optional<Rate>& limit, double share) {
   return limit ? std::optional(Rate{limit->bytes_per_second() * share}) : std::nullopt;
-}
-
-std::optional<Rate> least_of(const std::optional<Rate>& one, const std::optional<Rate>& other) {
-  return one && other ? std::min(*one, *other) : one ? one : other;
 }
 
 /// Each link once, for that is how SimGrid counts them, and none that never limits anybody.
@@ -204,7 +201,7 @@ void Machine::add_copy_memories(LinkSlots& slots, End from, End to, bool cached)
 }
 
 Machine::CopySlots Machine::make_copy_slots(End from, End to, bool cached) const {
-  const CopyCost copy = topology_.copy_cost(from, to);
+  const CopyCost copy = copy_cost(topology_, from, to);
   CopySlots result{.limit = copy.rate};
   const bool peers = from.location.kind == Location::Kind::gpu && to.location.kind == Location::Kind::gpu && copy.kind;
   const bool within = from.location == to.location;
@@ -225,7 +222,7 @@ Machine::CopySlots Machine::make_copy_slots(End from, End to, bool cached) const
     result.each = topology_.each_rate(topology_.copy_route(from.location, to.location), copy.reach);
   }
   if (const auto& fallback = topology_.platform().fallback; copy.chunks && fallback->both_ways) {
-    const Rate back = topology_.copy_cost(to, from).rate.value();
+    const Rate back = copy_cost(topology_, to, from).rate.value();
     const double mean = (copy.rate->bytes_per_second() + back.bytes_per_second()) / 2;
     result.both_ways = Rate{mean * fallback->both_ways->value.of_one};
   }
@@ -389,13 +386,11 @@ std::vector<FlowRoute> Machine::copy(int node, End from, End to, bool cached) {
 
 std::vector<FlowRoute> Machine::block(int node, End from, End to, std::optional<Rate> rate) {
   SharedLink* kernel = nullptr;
-  if (topology_.has_copy_cost(from, to)) {
-    const CopyCost cost = topology_.copy_cost(from, to);
-    if (cost.rate && cost.kind && cost.gpu) {
-      SharedLink*& shared = kernels_[{topology_.copy_of(node), *cost.gpu, *cost.kind}];
-      if (shared == nullptr) shared = &network_.add_link(*cost.rate);
-      kernel = shared;
-    }
+  const CopyCost cost = find_copy_cost(topology_, from, to);
+  if (cost.rate && cost.kind && cost.gpu) {
+    SharedLink*& shared = kernels_[{topology_.copy_of(node), *cost.gpu, *cost.kind}];
+    if (shared == nullptr) shared = &network_.add_link(*cost.rate);
+    kernel = shared;
   }
   std::vector<FlowRoute> routes;
   const bool gpus = from.location.kind == Location::Kind::gpu && to.location.kind == Location::Kind::gpu;

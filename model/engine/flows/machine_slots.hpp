@@ -21,8 +21,4 @@ enum MemorySlot : std::size_t { read_slot, write_slot, slots_per_memory };
 enum HostSlot : std::size_t { once_slot, twice_slot, slots_per_host };
 inline constexpr std::size_t kSlotsPerGpu = kCopyKinds;  // one engine for each kind of copies
 
-inline std::optional<Rate> value_of(const std::optional<Sourced<Rate>>& rate) {
-  return rate ? std::optional(rate->value) : std::nullopt;
-}
-
 }  // namespace twinlink::model

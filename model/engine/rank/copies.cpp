@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "platforms/machine/cpu_speed.hpp"
+#include "platforms/costs/software_costs.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -32,19 +32,10 @@ void require_mapped(const Topology& topology, const Operation& copy) {
 
 }  // namespace
 
-End end_of(const Part& part, Engine engine, std::size_t own) {
-  End end = part.end();
-  end.own = end.memory == Memory::device && end.location == Location{Location::Kind::gpu, own};
-  end.kernel = (engine == Engine::kernel || engine == Engine::resident) && end.own;
-  end.by_cpu = engine == Engine::cpu && end.own;
-  end.resident = engine == Engine::resident && end.kernel && !part.opening;
-  return end;
-}
-
 void require_reach(const Topology& topology, const Operation& copy) {
   if (copy.engine == Engine::dma) return;
   if (copy.engine == Engine::cpu) return require_mapped(topology, copy);
-  const bool reaches = topology.kernel_reaches(copy.from_end, copy.to_end);
+  const bool reaches = kernel_reaches(topology, copy.from_end, copy.to_end);
   if (copy.engine == Engine::resident) {
     if (in_one_copy_of_the_graph(topology, copy) && copy.from_end.resident && copy.to.opening && reaches) return;
     throw UsageError("a resident kernel only writes into memory of peers");
@@ -54,7 +45,9 @@ void require_reach(const Topology& topology, const Operation& copy) {
   throw UsageError("a kernel reaches device memory of its peers and page-locked memory, and a copy by it needs both");
 }
 
-Seconds until_signal(const SimWorld& world) { return world.needed(world.platform().runtime.signal, "signal"); }
+Seconds until_signal(const SimWorld& world) {
+  return needed(world.platform(), world.platform().runtime.signal, "signal");
+}
 
 void take_copy_cost(SimWorld& world, Operation& operation) {
   const Topology& topology = world.topology;
@@ -69,22 +62,22 @@ void take_copy_cost(SimWorld& world, Operation& operation) {
     operation.report.engine = by_cpu ? "CPU" : operation.engine != Engine::dma ? "kernel" : "copy engine";
     operation.report.route = topology.describe(from.location, to.location);
   }
-  const double speed = world.costs(operation.report.rank).speed;
-  operation.report.overhead = on_cpu(cost.cost->overhead.value, speed);
+  operation.report.overhead = cost.starting(world.costs(operation.report.rank).speed);
   operation.report.latency = cost.latency(operation.size);
+  const RuntimeCosts& runtime = world.costs(operation.report.rank).runtime;
   const CopyEnding ending =
-      operation.signal ? topology.put_ending(from, to, cost, operation.size) : topology.copy_ending(from, cost);
+      operation.signal ? put_ending(runtime, from, to, cost, operation.size) : copy_ending(runtime, from, cost);
   operation.unhidden += ending.raising;
   if (cost.chunks) operation.unhidden += cost.chunks->filling(operation.size);
   operation.by_event = cost.by_event && !ending.signal_with_end;
-  operation.report.completion = on_cpu(ending.completion, speed);
+  operation.report.completion = ending.completion;
   if (operation.signal && !ending.signal_with_end) operation.until_signal = until_signal(world);
   operation.until_next = operation.until_signal + ending.behind_signal;
   // The event stands behind the value that the engine's queue writes.
   if (operation.signal && operation.by_event && !from.kernel && !to.kernel)
     operation.until_event = operation.until_next;
   operation.occupies_cpu = cost.occupies_cpu;
-  if (cost.cost->gap) operation.gap = cost.cost->gap->value.at(operation.size);
+  operation.gap = cost.gap(operation.size);
   if (cost.cost->cpu_written) operation.written = &cost.cost->cpu_written->value;
 }
 
@@ -96,8 +89,8 @@ Seconds time_to_fetch(SimWorld& world, RankId rank, Bytes size) {
   for (const FlowRoute& route : world.machine.copy(world.place(rank).node, from, to, true)) {
     bytes = std::max(bytes, Seconds{static_cast<double>(size.count()) * route.share / route.rate_alone()});
   }
-  const Seconds work = copy.cost->overhead.value + world.topology.copy_ending(from, copy).completion;
-  return on_cpu(work, world.costs(rank).speed) + copy.latency(size) + bytes;
+  const CpuCosts& cpu = world.costs(rank);
+  return copy.starting(cpu.speed) + copy_ending(cpu.runtime, from, copy).completion + copy.latency(size) + bytes;
 }
 
 }  // namespace twinlink::model

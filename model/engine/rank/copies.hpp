@@ -7,9 +7,9 @@
 
 namespace twinlink::model {
 
-/// One end of a copy as the engine sees it, with the kernel on the GPU `own` where there is one. One that stays there
-/// only pushes, so it is never at an end that was opened, not even where a peer shares the GPU.
-[[nodiscard]] End end_of(const Part& part, Engine engine, std::size_t own);
+[[nodiscard]] inline End end_of(const Part& part, Engine engine, std::size_t own) {
+  return seen_by(engine, own, part.end(), part.opening != nullptr);
+}
 /// A UsageError for a copy by a kernel that does not reach both its ends.
 void require_reach(const Topology& topology, const Operation& copy);
 /// Fills in what the platform says about a copy by the engine or a kernel; the part of its blocks comes on top. A

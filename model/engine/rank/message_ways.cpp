@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "platforms/machine/cpu_speed.hpp"
+#include "platforms/costs/transfer_costs.hpp"
 
 namespace twinlink::model {
 
@@ -36,26 +36,13 @@ Location MessageWays::target(const Operation& operation) const {
   return world_.memory_near(operation.peer);
 }
 
-/// An adapter's reaching into device memory counts too. Of a message over several adapters the part that comes last
-/// counts.
 Seconds MessageWays::latency_between(RankId peer, Location from, Location to, Bytes size, AdapterTurn turn) {
   const bool by_memory = by_shared_memory(peer);
   const std::tuple key{peer, from, to, !by_memory && costs(peer).is_striped(size), turn};
   if (const auto known = latencies_.find(key); known != latencies_.end()) return known->second;
-  const Topology& topology = world_.topology;
-  Seconds latency{};
-  if (by_memory) {
-    latency = topology.message_way(from, to);
-  } else {
-    for (const Adapters& nics : adapters(peer, from, size, turn)) {
-      latency = std::max(latency, topology.message_way(from, nics, to) +
-                                      topology.fabric_latency(world_.place(rank_).node, world_.place(peer).node, nics));
-    }
-    for (const Location& end : {from, to}) {
-      const auto& rdma = world_.platform().fabric->rdma;
-      if (end.kind == Location::Kind::gpu && rdma) latency += or_none(rdma->latency);
-    }
-  }
+  const Seconds latency = by_memory ? world_.topology.latency(from, to)
+                                    : model::latency(world_.topology, world_.place(rank_).node, from,
+                                                     adapters(peer, from, size, turn), world_.place(peer).node, to);
   latencies_.emplace(key, latency);
   return latency;
 }
@@ -82,11 +69,10 @@ Seconds MessageWays::copying_piece_by_piece(RankId peer, Bytes size) {
   if (!piece || !by_shared_memory(peer) || platform.intra_node.is_eager(size)) return Seconds{};
   world_.copies_in_pieces = true;
   const End memory{world_.memory_near(rank_), Memory::pageable};
-  const CopyCost& found = world_.copy_cost(memory, memory);
-  const Cost& copy = *found.cost;
+  const CopyCost& copy = world_.copy_cost(memory, memory);
   const std::uint64_t pieces = (size.count() + piece->count() - 1) / piece->count();
-  const Seconds call = on_cpu(copy.overhead.value, world_.costs(rank_).speed);
-  return std::min(size, *piece) / *found.rate + call * static_cast<double>(pieces);
+  const Seconds call = copy.starting(world_.costs(rank_).speed);
+  return std::min(size, *piece) / *copy.rate + call * static_cast<double>(pieces);
 }
 
 /// Nobody's what goes through an adapter. Where the platform says how long an eager message keeps the CPUs busy, its

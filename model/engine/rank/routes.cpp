@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "platforms/costs/transfer_costs.hpp"
+
 namespace twinlink::model {
 namespace {
 
@@ -51,14 +53,8 @@ Bytes Routes::copied_in(Seconds time, const Operation& message) const {
 
 /// At what rate the bytes of a message flow that CPUs copy and nobody disturbs.
 Rate Routes::rate_of_cpus(const Operation& message) const {
-  const Rate rate = world_.platform().intra_node.rate->value;
   const Location from = message.from.allocation->site.location;
-  Rate least = rate;
-  for (const Strand& strand : world_.topology.strands(from, ways_.target(message))) {
-    const auto link = world_.topology.narrowest(world_.topology.copy_route(strand.from, strand.to), Reach::cpu);
-    if (link) least = std::min(least, Rate{link->bytes_per_second() / strand.share});
-  }
-  return least;
+  return *least_of(world_.platform().intra_node.rate->value, narrowest(world_.topology, from, ways_.target(message)));
 }
 
 Bytes Routes::bytes_of(Operation& operation) {

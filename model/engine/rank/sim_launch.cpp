@@ -8,7 +8,7 @@
 
 #include "model/engine/rank/copies.hpp"
 #include "model/engine/rank/sim_rank.hpp"
-#include "platforms/machine/cpu_speed.hpp"
+#include "platforms/costs/kernel_costs.hpp"
 
 namespace twinlink::model {
 
@@ -36,14 +36,13 @@ SimProgram::Link SimRank::program_link(const gpu::Link& link, Rate rate) {
     result.theirs = program_memory(link.theirs, !link.carried);
     const End there = end_of(result.theirs, Engine::kernel, gpu);
     result.out = world_.machine.block(place(id_).node, own, there, rate);
-    result.way_out = world_.topology.latency_of_store(own.location, there.location);
+    result.way_out = world_.topology.latency(own.location, there.location);
   }
   if (link.window.buffer.id != 0) result.window = program_memory(link.window, true);
   const End here = end_of(result.mine, Engine::kernel, gpu);
   const Location counters = link.carried ? world_.topology.host_buffers(gpu) : here.location;
-  // The request, and what it brings.
-  if (counters != own.location) result.way_in = world_.topology.latency_of_store(counters, own.location) * 2;
-  if (link.carried) result.way_out = world_.topology.latency_of_store(own.location, counters);
+  result.way_in = loading(world_.topology, counters, own.location);
+  if (link.carried) result.way_out = world_.topology.latency(own.location, counters);
   if (here.memory == Memory::device) return result;
   result.in = world_.machine.block(result.mine.allocation->site.node, here, own, rate);
   return result;
@@ -65,7 +64,7 @@ Op SimRank::launch(const gpu::Work& work, Stream stream) {
                           .numbers = {work.numbers.begin(), work.numbers.end()},
                           .own = world_.machine.block(place(id_).node, own, own, std::nullopt),
                           .times = work.times,
-                          .gap = costs->next ? costs->next->value : Seconds{}};
+                          .gap = or_none(costs->next)};
   if (parts.stands.empty()) parts.stands.assign(channels, gpu::usual_stand(work.program));
   for (const View* view : {&work.input, &work.output}) {
     if (view->buffer.id == 0) continue;
@@ -84,8 +83,11 @@ Op SimRank::launch(const gpu::Work& work, Stream stream) {
   operation->report.verb = "launch";
   operation->report.size = Bytes{work.program.bytes};
   operation->program = std::make_shared<SimProgram>(world_, agenda_, work.program, std::move(parts), *costs);
+  // What the platform says of launches takes the place of what a kernel's copy costs.
   take_copy_cost(world_, *operation);
-  take_launch_cost(*operation, *costs, work.times > 1);
+  const bool as_graph = work.times > 1;
+  operation->report.overhead = launching(world_.topology, world_.gpu_of(id_), as_graph).value();
+  operation->report.latency = starting_blocks(world_.topology, world_.gpu_of(id_), as_graph).value();
   get_under_way(operation, operation->report.latency);
   return operation->op;
 }
@@ -104,17 +106,7 @@ void SimRank::add_switch(Rate rate, SimProgram::Parts& parts) const {
   parts.spread = {world_.machine.through_switch(node, self, others, false, rate)};
   // The request goes to the switch and on to the GPUs, and what they send comes back so.
   const auto at = [](std::size_t gpu) { return Location{Location::Kind::gpu, gpu}; };
-  parts.way_sum = world_.topology.latency_of_store(at(self), at(others.front())) * 2;
-}
-
-/// What the platform says of launches takes the place of what a kernel's copy costs, without the way, for there is
-/// none.
-void SimRank::take_launch_cost(Operation& launch, const BlockCosts& costs, bool as_graph) const {
-  const RuntimeCosts& runtime = world_.platform().runtime;
-  const auto& call = as_graph && runtime.graph_launch ? runtime.graph_launch : runtime.program_launch;
-  if (call) launch.report.overhead = on_cpu(call->value, world_.costs(id_).speed);
-  const auto& start = as_graph && costs.graph_start ? costs.graph_start : costs.start;
-  if (start) launch.report.latency = start->value;
+  parts.way_sum = world_.topology.latency(at(self), at(others.front())) * 2;
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "model/engine/rank/sim_world.hpp"
+#include "platforms/costs/kernel_costs.hpp"
 #include "protocols/fibers/fiber.hpp"
 #include "protocols/gpu/nvls.hpp"
 #include "protocols/gpu/run.hpp"
@@ -81,10 +82,7 @@ class SimBlock final : public FlowListener,
   bool await_slot(std::int32_t link, std::uint64_t step) { return await(mine(link).filled, step + 1, of(link).way_in); }
   bool barrier(bool good) { return good; }
   void fence() {}
-  void signal(std::int32_t link, std::uint64_t tail) {
-    // The fence has waited for the answers of the stores, and then the counter takes the way.
-    theirs(link).filled.raise(now() + host_.costs_.simple.value + of(link).way_out * 3, tail);
-  }
+  void signal(std::int32_t link, std::uint64_t tail) { theirs(link).filled.raise(seen_behind_fence(link), tail); }
   void give_credit(std::int32_t link, std::uint64_t credit) {
     theirs(link).credit.raise(now() + host_.costs_.ll.value + of(link).way_out, credit);
   }
@@ -170,7 +168,7 @@ class SimBlock final : public FlowListener,
     if (!await_flows()) return false;
     store_sum(step, chunk);
     for (std::int32_t link = 0; link < links(); ++link) {
-      theirs(link).filled.raise(now() + host_.costs_.simple.value + of(link).way_out * 3, step + 1);
+      theirs(link).filled.raise(seen_behind_fence(link), step + 1);
     }
     return true;
   }
@@ -234,6 +232,10 @@ class SimBlock final : public FlowListener,
     return Bytes{fifo_at(part) + gpu::kSlotsAt + step % p_.slots * gpu::slot_room(p_)};
   }
 
+  /// When the peer's block may see a counter that a fence lets go now.
+  [[nodiscard]] Seconds seen_behind_fence(std::int32_t link) const {
+    return now() + host_.costs_.simple.value + of(link).way_out * crossings(LineFormat::simple);
+  }
   /// From a line's store until the peer's block has it, which may read it over a way of its own.
   [[nodiscard]] Seconds until_seen(std::int32_t link) const {
     return host_.costs_.hop_of(p_.format) + of(link).way_out;

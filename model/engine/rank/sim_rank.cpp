@@ -6,16 +6,12 @@
 #include <utility>
 
 #include "model/engine/rank/copies.hpp"
-#include "platforms/topology/transform_time.hpp"
+#include "platforms/costs/kernel_costs.hpp"
+#include "platforms/costs/software_costs.hpp"
 #include "protocols/core/blocks.hpp"
 
 namespace twinlink::model {
 namespace {
-
-/// A cost with a share that grows with the size.
-Seconds per_gib(Seconds base, Seconds share, Bytes size) {
-  return base + share * (static_cast<double>(size.count()) / static_cast<double>((1_GiB).count()));
-}
 
 void require_registered(const Part& part) {
   if (part.allocation->registrations > 0) return;
@@ -109,8 +105,7 @@ Buffer SimRank::allocate(Memory kind, Bytes size, Locality locality) {
                               : Location{Location::Kind::memory, world_.topology.memory_far(gpu)};
   const Buffer buffer = memory_.allocate(kind, size, {place(id_).node, memory});
   if (kind == Memory::pinned || kind == Memory::shared_pinned) {
-    const RuntimeCosts& costs = world_.costs(id_).runtime;
-    cpu_.be_busy(per_gib(costs.pin_base.value, costs.pin_per_gib.value, size));
+    cpu_.be_busy(pinning(world_.costs(id_).runtime, size));
   }
   return buffer;
 }
@@ -133,8 +128,7 @@ Buffer SimRank::open_memory(RankId owner, const IpcHandle& handle) {
   // been paid for.
   if (!path.device_mapping) return buffer;
   // Host memory is mapped by the system at once, and page-locked for this rank's copy engine.
-  cpu_.be_busy(buffer.memory == Memory::device ? costs.ipc_open.value
-                                               : per_gib(costs.pin_base.value, costs.pin_per_gib.value, buffer.size));
+  cpu_.be_busy(buffer.memory == Memory::device ? costs.ipc_open.value : pinning(costs, buffer.size));
   return buffer;
 }
 
@@ -147,16 +141,14 @@ void SimRank::close_memory(Buffer buffer) {
 }
 
 void SimRank::register_memory(Buffer buffer) {
-  const RuntimeCosts& costs = world_.costs(id_).runtime;
-  const Seconds cost = per_gib(world_.needed(costs.register_base, "register_base"),
-                               world_.needed(costs.register_per_gib, "register_per_gib"), buffer.size);
+  const Seconds cost = registering(world_.platform(), world_.costs(id_).runtime, buffer.size);
   memory_.register_with_adapter(buffer);
   cpu_.be_busy(cost);
 }
 
 void SimRank::deregister_memory(Buffer buffer) {
   if (world_.loop.aborting()) return;
-  const Seconds cost = world_.needed(world_.costs(id_).runtime.deregister, "deregister");
+  const Seconds cost = needed(world_.platform(), world_.costs(id_).runtime.deregister, "deregister");
   memory_.deregister(buffer);
   cpu_.be_busy(cost);
 }
@@ -226,21 +218,17 @@ Op SimRank::start_copy(View to, View from, std::span<const Block> blocks, Stream
   if (blocks.empty()) return run_copy(operation);
   operation->blocks.assign(blocks.begin(), blocks.end());
   operation->size = operation->report.size = total_length(blocks);
-  const RuntimeCosts& costs = world_.costs(id_).runtime;
-  const Seconds each = engine == Engine::kernel ? world_.needed(costs.kernel_block, "kernel_block")
-                                                : world_.needed(costs.engine_block, "engine_block");
-  operation->unhidden = each * static_cast<double>(blocks.size());
+  operation->unhidden = blocks_apart(world_.platform(), world_.costs(id_).runtime, engine, blocks.size());
   return run_copy(operation);
 }
 
-/// A copy moves each byte twice through the memory; this reads two and writes one.
 Op SimRank::start_add(View to, View from, Stream stream) {
   const bool on_host = to.buffer.memory != Memory::device;
   const OperationPtr operation = make_copy(to, from, stream, on_host ? Engine::dma : Engine::kernel);
   if (operation->from.opening || operation->to.opening) throw UsageError("a GPU adds up its own memory only");
   operation->report.verb = "add";
   operation->adds = true;
-  operation->size = Bytes{operation->size.count() * 3 / 2};
+  operation->size = moved_by_adding(operation->size);
   return run_copy(operation);
 }
 
@@ -365,7 +353,7 @@ void SimRank::register_pageable(const Part& part, RankId peer) {
   if (ways_.by_shared_memory(peer) || ways_.costs(peer).is_eager(part.length)) return;
   if (memory.memory != Memory::pageable || std::exchange(memory.in_library_cache, true)) return;
   if (!costs.register_base || !costs.register_per_gib) return;
-  cpu_.be_busy(per_gib(costs.register_base->value, costs.register_per_gib->value, memory.content.size()));
+  cpu_.be_busy(registering(world_.platform(), costs, memory.content.size()));
 }
 
 Op SimRank::send(RankId to, Tag tag, View from) {
@@ -391,7 +379,7 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   operation->report.latency =
       costs.latency_asking(source.length, asking) + ways_.copying_piece_by_piece(to, source.length);
   operation->queue = &transport_.wire(to, operation->turn);
-  if (costs.gap) operation->gap = costs.gap->value.at(source.length);
+  operation->gap = or_none(costs.gap, source.length);
   operation->stages = ways_.stages(*operation);
   cpu_.be_busy(operation->report.overhead);
 

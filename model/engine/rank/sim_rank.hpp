@@ -104,7 +104,6 @@ class SimRank final : public MeasuredRank {
   [[nodiscard]] Part program_memory(const View& view, bool opened) const;
   [[nodiscard]] SimProgram::Link program_link(const gpu::Link& link, Rate rate);
   void add_switch(Rate rate, SimProgram::Parts& parts) const;
-  void take_launch_cost(Operation& launch, const BlockCosts& costs, bool as_graph) const;
   Op compute_on_host(Seconds duration);
 
   // Messages: see the definitions for what a library does with each kind of memory.

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "platforms/machine/cpu_speed.hpp"
-
 namespace twinlink::model {
 
 SimWorld::SimWorld(const Topology& of, Machine& on, EventLoop& by, std::span<const Place> places, OpObserver told)
@@ -17,7 +15,7 @@ SimWorld::SimWorld(const Topology& of, Machine& on, EventLoop& by, std::span<con
       caches_(of.graph()),
       turns_of_adapters_(std::ranges::any_of(of.graph().nics, [](const Nic& nic) { return nic.gap.has_value(); })) {
   for (std::size_t domain = 0; domain < topology.graph().memories.size(); ++domain) {
-    const double speed = topology.cpu_speed(domain);
+    const double speed = cpu_speed(topology.graph().memories[domain]);
     cpu_costs_.push_back({.speed = speed,
                           .network = platform().network ? on_cpu(*platform().network, speed) : NetworkCosts{},
                           .intra_node = on_cpu(platform().intra_node, speed),
@@ -49,13 +47,7 @@ const CopyCost& SimWorld::copy_cost(End from, End to) {
   const std::pair ends{from, to};
   const auto known = copy_costs_.find(ends);
   return known != copy_costs_.end() ? known->second
-                                    : copy_costs_.emplace(ends, topology.copy_cost(from, to)).first->second;
-}
-
-Seconds SimWorld::needed(const std::optional<Sourced<Seconds>>& cost, std::string_view name) const {
-  if (cost) return cost->value;
-  throw InputError(platform().file + ": error: the platform has no 'driver.runtime." + std::string(name) +
-                   "', which this run needs");
+                                    : copy_costs_.emplace(ends, model::copy_cost(topology, from, to)).first->second;
 }
 
 Bytes SimWorld::go_through_caches(std::initializer_list<const Part*> parts, Bytes size) {

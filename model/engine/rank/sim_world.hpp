@@ -21,6 +21,7 @@
 #include "model/engine/rank/cpu.hpp"
 #include "model/engine/rank/operation.hpp"
 #include "model/engine/rank/sim_program.hpp"
+#include "platforms/costs/transfer_costs.hpp"
 #include "protocols/trace/op_report.hpp"
 
 namespace twinlink::model {
@@ -74,8 +75,6 @@ class SimWorld {
 
   [[nodiscard]] const Path& path(RankId from, RankId to);
   [[nodiscard]] const CopyCost& copy_cost(End from, End to);
-  /// A cost that a platform need not have. An InputError that names it where it does not.
-  [[nodiscard]] Seconds needed(const std::optional<Sourced<Seconds>>& cost, std::string_view name) const;
 
   /// The CPUs or a device go through `size` bytes of each part, side by side. What the caches of one of them lacked, at
   /// the most. Of interleaved bytes each memory's caches hold their own.

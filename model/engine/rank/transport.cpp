@@ -31,11 +31,10 @@ void Transport::latency_is_over(const OperationPtr& operation) {
 /// unlike the latency, which hides behind the copy before it. Once more when that is over.
 void Transport::take_turn(const OperationPtr& operation) {
   const Seconds now = world_.now();
-  const bool turns = operation->gap > Seconds{};
-  Seconds turn = turns ? std::max(now, operation->queue->last_end + operation->gap) : now;
+  Seconds turn = std::max(now, turn_behind(now, operation->queue->last_end, operation->gap));
   const Seconds written = operation->time_of_written_source();
   // What lies between two messages of pieces is work of the CPU that copies them, and rests when it rests.
-  if (turns && operation->stages.size() > 1) operation->beside_bytes = std::exchange(turn, now) - now;
+  if (operation->stages.size() > 1) operation->beside_bytes = std::exchange(turn, now) - now;
   operation->had_its_turn = true;
   operation->due = turn + operation->unhidden + written;
   operation->gap = operation->unhidden = {};

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "platforms/costs/transfer_costs.hpp"
 #include "platforms/machine/platform_numbers.hpp"
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/topology/topology.hpp"
@@ -30,7 +31,7 @@ Platform read_keeneland(const std::string& name) { return read_platform(kPlatfor
 
 /// On an idle machine.
 Seconds time_of(const Topology& topology, End from, End to, Bytes size) {
-  const CopyCost copy = topology.copy_cost(from, to);
+  const CopyCost copy = copy_cost(topology, from, to);
   const auto narrowest = topology.narrowest(topology.copy_route(from.location, to.location), copy.reach);
   return copy.cost->overhead.value + copy.latency(size) + copy.in_chunks(size) +
          size / std::min(present(copy.rate), present(narrowest));
@@ -123,7 +124,7 @@ TEST_P(Keeneland, LinksCarryTheCopiesAndMessagesThatCrossThem) {
   using enum Location::Kind;
   using enum Memory;
   const auto expect_room = [&](End from, End to) {
-    const CopyCost cost = topology.copy_cost(from, to);
+    const CopyCost cost = copy_cost(topology, from, to);
     const auto narrowest = topology.narrowest(topology.copy_route(from.location, to.location), Reach::cpu);
     EXPECT_TRUE(!narrowest || present(cost.rate) <= *narrowest) << cost.name;
   };

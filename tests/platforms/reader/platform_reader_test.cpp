@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "platforms/costs/transfer_costs.hpp"
 #include "platforms/machine/platform_numbers.hpp"
 #include "platforms/topology/topology.hpp"
 #include "tests/platforms/present.hpp"
@@ -198,7 +199,7 @@ TEST(PlatformReader, ResolvesNamedSources) {
 TEST(PlatformReader, CopiesHostMemoryAtTheRateOfTheMemory) {
   const Platform platform = read_good({"nodes.memories.numa0.copy_rate=7 GB/s"});
   const End host{{Location::Kind::memory, 0}, Memory::pageable};
-  EXPECT_EQ(Topology(platform).copy_cost(host, host).rate, Rate{7e9});
+  EXPECT_EQ(copy_cost(Topology(platform), host, host).rate, Rate{7e9});
 }
 
 // ---- includes -------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "platforms/costs/transfer_costs.hpp"
 #include "tests/platforms/sample_platform.hpp"
 
 namespace twinlink::model {
@@ -143,7 +144,7 @@ TEST_F(TopologyTest, TheFileHasTheLastWordOnPeers) {
 
 TEST_F(TopologyTest, TheFallbackFillsItsBufferAndThenHidesTheShorterCopy) {
   const auto beside = [&](Bytes size) {
-    const CopyCost copy = topology().copy_cost({gpu(0)}, {gpu(1)});
+    const CopyCost copy = copy_cost(topology(), {gpu(0)}, {gpu(1)});
     EXPECT_EQ(copy.rate.value(), kDown) << "of 4 and 5 GB/s";
     return copy.in_chunks(size);
   };
@@ -188,7 +189,7 @@ TEST_F(TopologyTest, AWrongPlaceSaysWhatThereIs) {
 TEST_F(TopologyTest, AMissingCostNamesTheEntry) {
   platform_.copies.erase(CopyKind::peer);
   try {
-    static_cast<void>(topology().copy_cost({gpu(1), Memory::device}, {gpu(2), Memory::device}));
+    static_cast<void>(copy_cost(topology(), {gpu(1), Memory::device}, {gpu(2), Memory::device}));
     FAIL() << "there is no such entry";
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(), HasSubstr("sample.yaml: error: the platform has no 'driver.copies.peer'"));

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "platforms/costs/transfer_costs.hpp"
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/topology/topology.hpp"
 #include "tests/validate/calibrate/synthetic_probes.hpp"
@@ -354,8 +355,8 @@ TEST(Calibration, TheChunksOfAFallbackAreToldByItsLargestMessages) {
   const std::filesystem::path base = std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms/rtx4090-no-peers.yaml";
   const model::Platform no_peers = model::read_platform(base);
   const model::Topology topology(no_peers);
-  model::CopyCost copy = topology.copy_cost({.location = {model::Location::Kind::gpu, 0}, .own = true},
-                                            {.location = {model::Location::Kind::gpu, 1}});
+  model::CopyCost copy = copy_cost(topology, {.location = {model::Location::Kind::gpu, 0}, .own = true},
+                                   {.location = {model::Location::Kind::gpu, 1}});
   copy.chunks->each = 7.0_us;
   const auto time_us = [&](double bytes) {
     const Bytes size{static_cast<std::uint64_t>(bytes)};
@@ -365,8 +366,8 @@ TEST(Calibration, TheChunksOfAFallbackAreToldByItsLargestMessages) {
   const model::Platform calibrated = platform_of(calibration);
   EXPECT_NEAR(calibrated.fallback.value().per_chunk.value.microseconds(), 7, 0.01);
   const model::Topology after(calibrated);
-  const model::CopyCost found = after.copy_cost({.location = {model::Location::Kind::gpu, 0}, .own = true},
-                                                {.location = {model::Location::Kind::gpu, 1}});
+  const model::CopyCost found = copy_cost(after, {.location = {model::Location::Kind::gpu, 0}, .own = true},
+                                          {.location = {model::Location::Kind::gpu, 1}});
   for (const Bytes size : {4_B, 256_KiB, 1_MiB, 64_MiB}) {
     const Seconds time = found.cost->overhead.value + found.latency(size) + found.in_chunks(size) +
                          size / found.rate.value() + or_none(calibrated.runtime.completion);

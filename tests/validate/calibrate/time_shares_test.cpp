@@ -107,11 +107,11 @@ TEST(TimeShares, OfEachKindOfBytesAreAllOfThem) {
       dgx, "message pinned other-node", "1/1", 16_MiB,
       [](const Primitive& message, const model::Topology& topology, const auto& time_of, const TimeShares& shares) {
         const auto& network = *topology.platform().network;
-        EXPECT_NEAR(time_of(shares.way).microseconds(), message_way(message, topology).microseconds(), 1e-6);
+        EXPECT_NEAR(time_of(shares.way).microseconds(), message_way(message, 16_MiB, topology).microseconds(), 1e-6);
         EXPECT_NEAR(time_of(shares.residual).microseconds(), network.latency.value.at(16_MiB).microseconds(), 1e-6);
         const auto rate = network.rate ? std::optional(network.rate->value) : std::nullopt;
         EXPECT_NEAR(time_of(shares.bytes).microseconds(),
-                    flow_time(16_MiB, narrowest_link(message, topology), rate).microseconds(), 1e-3);
+                    flow_time(16_MiB, narrowest_link(message, 16_MiB, topology), rate).microseconds(), 1e-3);
       });
   model::Platform base = model::read_platform(kBase);
   const auto rate = [](double gigabytes) { return model::Sourced<Rate>{.value = Rate{gigabytes * 1e9}}; };

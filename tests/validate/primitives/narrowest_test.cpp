@@ -13,7 +13,7 @@ class Narrowest : public ::testing::Test {
     const model::Topology topology(platform_);
     std::string reason;
     const auto primitive = find_primitive({.name = name, .gpu = "0/0", .peer = peer, .size = 1_MiB}, topology, reason);
-    return narrowest_link(primitive.value(), topology).value().bytes_per_second() / 1e9;
+    return narrowest_link(primitive.value(), 1_MiB, topology).value().bytes_per_second() / 1e9;
   }
   static model::Sourced<Rate> rate(double gigabytes) { return {.value = Rate{gigabytes * 1e9}}; }
 
@@ -32,7 +32,7 @@ TEST_F(Narrowest, OfMessagesBetweenNodesIsTheFabricEachWayOrBothWaysTogether) {
   platform_.fabric->duplex.reset();
   Primitive message{.kind = Primitive::Kind::message, .same_node = false};
   message.from.location = message.to.location = {model::Location::Kind::memory, 0};
-  const auto narrowest = [&] { return narrowest_link(message, model::Topology(platform_)).value(); };
+  const auto narrowest = [&] { return narrowest_link(message, 1_MiB, model::Topology(platform_)).value(); };
   EXPECT_EQ(narrowest(), Rate{3e9});
   platform_.fabric->duplex = rate(4);
   EXPECT_EQ(narrowest(), Rate{3e9});
@@ -57,6 +57,28 @@ TEST_F(Narrowest, OfMessagesBetweenNodesIsTheSlowerOfTwoPorts) {
   platform_.fabric->duplex = rate(6);
   port_of(1).port_share = 0.25;
   EXPECT_DOUBLE_EQ(gigabytes(name, "1/1"), 1.5) << "its share of both directions";
+}
+
+/// From `striped_from` on in equal parts, of which the slowest is the last: by the adapters' links here.
+TEST_F(Narrowest, OfMessagesOverSeveralAdaptersIsTheSlowestPartAsOftenAsThereAreParts) {
+  platform_ = model::read_platform(std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms/summit-256.yaml",
+                                   std::vector<std::string>{"mpi.network.striped_from=64 KiB"});
+  const model::Gpu& gpu = platform_.node.gpus[0];
+  ASSERT_EQ(gpu.more_nics.size(), 1U);
+  const auto link_of = [&](const std::string& nic) -> auto& {
+    return std::ranges::find(platform_.node.nics, nic, &model::Nic::name)->link;
+  };
+  link_of(gpu.nic) = rate(3);
+  link_of(gpu.more_nics[0]) = rate(2);
+  const auto time = [&](Bytes size) {
+    const model::Topology topology(platform_);
+    std::string reason;
+    const auto message = find_primitive(
+        {.name = "message pinned other-node", .gpu = "0/0", .peer = "1/0", .size = size}, topology, reason);
+    return narrowest_link(message.value(), size, topology).value().bytes_per_second() / 1e9;
+  };
+  EXPECT_DOUBLE_EQ(time(32_KiB), 3) << "by its GPU's own";
+  EXPECT_DOUBLE_EQ(time(64_KiB), 2 * 2);
 }
 
 /// Control messages go between the memories next to the GPUs, whichever memory the message itself lies in.
@@ -88,6 +110,18 @@ TEST_F(Narrowest, IsTheDramThatACopyReadsOrWrites) {
   EXPECT_DOUBLE_EQ(gigabytes("copy device-to-pageable near"), 5);
   EXPECT_DOUBLE_EQ(gigabytes("copy host-to-host"), 5);
   EXPECT_DOUBLE_EQ(gigabytes("peer copy write direct", "0/1"), 28.8) << "peers pass it by";
+}
+
+TEST_F(Narrowest, IsTheDramThatAMessageIsReadOfAndWrittenTo) {
+  platform_.node.memories.front().bandwidth = rate(0.5);
+  EXPECT_DOUBLE_EQ(gigabytes("message pageable same-node", "0/1"), 0.5);
+}
+
+TEST_F(Narrowest, IsWhatCopiesFromAndToHostMemoryHaveOfAHub) {
+  platform_.node.hubs.front().passing.duplex = rate(6);
+  EXPECT_DOUBLE_EQ(gigabytes("copy pinned-to-device near"), 6);
+  EXPECT_DOUBLE_EQ(gigabytes("copy device-to-pageable near"), 6);
+  EXPECT_DOUBLE_EQ(gigabytes("peer copy write direct", "0/1"), 28.8) << "which is past host memory";
 }
 
 TEST_F(Narrowest, IsTheDramOfTheBounceBuffer) {

@@ -121,6 +121,18 @@ TEST_F(PrimitiveTimes, OfCopies) {
   expect("kernel-block device-to-pinned of 64 B", 2 + 5 + 0.3 + kFlow + 1 + kMiB / 64 * 0.02);
 }
 
+/// A CPU that posts receives copies nothing meanwhile; while its answer is under way it posts those of the next window.
+TEST_F(PrimitiveTimes, OfWindowsThatTheReceiversCpuCopiesAreAllThatItDoes) {
+  model::NetworkCosts& network = machine_.intra_node;
+  network.copied_by = model::CopiedBy::receiver;
+  network.fragment.reset();
+  network.completion.reset();
+  network.receive_overhead = us(3);
+  expect("queued message same-node", 3 + 4096 / 5e3 + 0.25 / kQueued, "0/1", 4_KiB);
+  network.completion = curve_us(0.6);
+  expect("queued message same-node", 3 + 0.6 + 0.5 / kQueued, "0/1", 4_KiB);
+}
+
 TEST_F(PrimitiveTimes, OfPutsWithSignals) {
   const double there = 2 + 5 + 0.6 + kFlow;
   expect("put and signal same-node", there + 0.6, "0/1");
@@ -151,6 +163,15 @@ TEST_F(PrimitiveTimes, OfPutsWithSignals) {
                            "queued put and signal same-node", "queued put and signal by kernel same-node"}) {
     EXPECT_EQ(time(name, "0/1"), std::nullopt) << name;
   }
+}
+
+/// As the simulation has it, which starts the next one of a stream when the bytes of the one before have come.
+TEST_F(PrimitiveTimes, SignalsHoldUpNoQueueWithoutAGapUnlessAKernelRaisesThem) {
+  for (auto& [kind, cost] : machine_.copies) cost.gap.reset();
+  const double there = 2 + 5 + 0.6 + kFlow;
+  expect("queued put and signal same-node", (there + 0.6 + 0.2 + 1 + (kQueued - 1) * kFlow) / kQueued, "0/1");
+  expect("queued put and signal by kernel same-node", (there + 0.8 + 0.5 + (kQueued - 1) * (kFlow + 0.8)) / kQueued,
+         "0/1");
 }
 
 TEST_F(PrimitiveTimes, OfMemoryAndHandles) {

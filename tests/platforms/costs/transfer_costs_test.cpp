@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "platforms/topology/topology.hpp"
+#include "platforms/costs/transfer_costs.hpp"
 #include "tests/platforms/sample_platform.hpp"
 
 namespace twinlink::model {
@@ -48,7 +48,7 @@ class TopologyCosts : public ::testing::Test {
   /// "driver.copies.peer by gpu1, read, 4 us of way"; "busy": the CPU is, "told": it learns of the end without asking.
   [[nodiscard]] std::string copy(const End& from, const End& to) const {
     const Topology now = topology();
-    const CopyCost cost = now.find_copy_cost(from, to);
+    const CopyCost cost = find_copy_cost(now, from, to);
     if (cost.cost == nullptr) return "none: " + cost.name;
     return fmt::format("{}{}{}{}{}, {:g} us of way", cost.path, cost.gpu ? fmt::format(" by gpu{}", *cost.gpu) : "",
                        cost.reach == Reach::device_reads    ? ", read"
@@ -58,7 +58,7 @@ class TopologyCosts : public ::testing::Test {
   }
   /// In GB/s; -1: whatever the way allows.
   [[nodiscard]] double rate(const End& from, const End& to) const {
-    const std::optional<Rate> rate = topology().copy_cost(from, to).rate;
+    const std::optional<Rate> rate = copy_cost(topology(), from, to).rate;
     return rate ? rate->bytes_per_second() / 1e9 : -1;
   }
 
@@ -97,7 +97,7 @@ TEST_F(TopologyCosts, KernelsAndCpusCopyWhatTheyReach) {
   EXPECT_EQ(copy(mapped(0), host(1)), "driver.copies.cpu-from-device by gpu0, busy, told, 6 us of way");
   const auto cannot = [&](const End& from, const End& to) {
     EXPECT_EQ(copy(from, to), "none: copy by a kernel that cannot reach both ends");
-    EXPECT_FALSE(topology().kernel_reaches(from, to));
+    EXPECT_FALSE(kernel_reaches(topology(), from, to));
   };
   cannot(kernel(1), kernel(2));
   cannot(kernel(1), plain(1));
@@ -108,8 +108,8 @@ TEST_F(TopologyCosts, KernelsAndCpusCopyWhatTheyReach) {
   cannot(resident(1), host(1));
   cannot(resident(0), plain(1));
   cannot(plain(1), resident(2));
-  EXPECT_TRUE(topology().kernel_reaches(kernel(1), plain(2)));
-  EXPECT_FALSE(topology().kernel_reaches(plain(1), plain(2))) << "no kernel";
+  EXPECT_TRUE(kernel_reaches(topology(), kernel(1), plain(2)));
+  EXPECT_FALSE(kernel_reaches(topology(), plain(1), plain(2))) << "no kernel";
 }
 
 /// Who is told of the end of a copy, and what follows its signal.
@@ -123,8 +123,8 @@ TEST_F(TopologyCosts, WhatFollowsACopyIsOfItsKind) {
   };
   const auto ends = [&](const End& from, const End& to) {
     const Topology now = topology();
-    const CopyCost cost = now.copy_cost(from, to);
-    return said(now.copy_ending(from, cost)) + ", " + said(now.put_ending(from, to, cost, 64_KiB));
+    const CopyCost cost = copy_cost(now, from, to);
+    return said(copy_ending(runtime, from, cost)) + ", " + said(put_ending(runtime, from, to, cost, 64_KiB));
   };
   EXPECT_EQ(ends(own(1), plain(2)), "0 1.5 0, 0 1.5 0.75");
   EXPECT_EQ(ends(kernel(1), plain(2)), "0 1.5 0, 0 1.5 0.75") << "a kernel that raises no signal itself";
@@ -218,7 +218,7 @@ TEST_F(TopologyCosts, TheFallbackIsAsFastAsTheSlowerOfItsCopies) {
   EXPECT_EQ(rate(plain(1), plain(0)), 1) << "in over this one";
   platform_.fallback->through = "target";
   EXPECT_EQ(rate(plain(0), plain(1)), 2);
-  const CopyCost cost = topology().copy_cost(plain(0), plain(1));
+  const CopyCost cost = copy_cost(topology(), plain(0), plain(1));
   EXPECT_EQ(cost.chunks->out, Rate{2e9}) << "into the buffer";
   EXPECT_EQ(cost.chunks->size, 1_MiB);
   platform_ = testing::sample_platform();
@@ -271,7 +271,7 @@ TEST_F(TopologyCosts, InterleavedBytesComeFromAllMemoriesAlike) {
   const End all{kAllMemories, pinned};
   EXPECT_EQ(copy(all, plain(0)), "driver.copies.pinned-to-device by gpu0, read, 6 us of way") << "of the farthest";
   EXPECT_EQ(copy(plain(0), all), "driver.copies.device-to-pinned by gpu0, written, 3 us of way");
-  EXPECT_EQ(micros(now.latency_of_store(kAllMemories, gpu(0))), 3);
+  EXPECT_EQ(micros(now.latency(kAllMemories, gpu(0))), 3);
   for (auto& [kind, cost] : platform_.copies) cost.rate.reset();
   EXPECT_EQ(rate(all, plain(0)), -1);
   node().memories[1].copy_rate = sourced(Rate{3e9});
@@ -320,9 +320,9 @@ TEST_F(TopologyCosts, AMessagesWayIsThatOfBothEnds) {
   EXPECT_DOUBLE_EQ(way(kAllMemories, memory(0)), 2 * 3.75 + 2.25 + 0.25) << "of the farthest";
   EXPECT_DOUBLE_EQ(way(gpu(0), gpu(0)), 2 * 2.25 + 2.25 + 0.25);
   const Topology now = topology();
-  EXPECT_DOUBLE_EQ(micros(now.message_way(memory(0), memory(1))), 1);
-  EXPECT_DOUBLE_EQ(micros(now.message_way(kAllMemories, kAllMemories)), 1);
-  EXPECT_DOUBLE_EQ(micros(now.message_way(memory(0), memory(0))), 0);
+  EXPECT_DOUBLE_EQ(micros(now.latency(memory(0), memory(1))), 1);
+  EXPECT_DOUBLE_EQ(micros(now.latency(kAllMemories, kAllMemories)), 1);
+  EXPECT_DOUBLE_EQ(micros(now.latency(memory(0), memory(0))), 0);
   EXPECT_DOUBLE_EQ(micros(now.fabric_latency(0, 2, nics)), 4) << "the first switch is the messages' own";
   EXPECT_DOUBLE_EQ(micros(now.fabric_latency(1, 1, nics)), 0);
   platform_.fabric->latency.reset();

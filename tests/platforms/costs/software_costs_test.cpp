@@ -1,5 +1,5 @@
 // What software takes on processors of other speeds: which numbers of a platform it changes, and no others.
-#include "platforms/machine/cpu_speed.hpp"
+#include "platforms/costs/software_costs.hpp"
 
 #include <string>
 #include <vector>

@@ -1,6 +1,7 @@
-#include "platforms/machine/cpu_speed.hpp"
+#include "platforms/costs/software_costs.hpp"
 
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,11 @@ void scale(Sourced<Piecewise>& cost, double speed) {
 template <class Cost>
 void scale(std::optional<Cost>& cost, double speed) {
   if (cost) scale(*cost, speed);
+}
+
+/// A cost with a share that grows with the size.
+Seconds per_gib(Seconds base, Seconds share, Bytes size) {
+  return base + share * (static_cast<double>(size.count()) / static_cast<double>((1_GiB).count()));
 }
 
 }  // namespace
@@ -51,6 +57,27 @@ RuntimeCosts on_cpu(RuntimeCosts costs, double speed) {
 CopyCosts on_cpu(CopyCosts costs, double speed) {
   for (auto& [kind, cost] : costs) scale(cost.overhead, speed);
   return costs;
+}
+
+Seconds needed(const Platform& platform, const std::optional<Sourced<Seconds>>& cost, std::string_view name) {
+  if (cost) return cost->value;
+  throw InputError(platform.file + ": error: the platform has no 'driver.runtime." + std::string(name) +
+                   "', which this run needs");
+}
+
+Seconds pinning(const RuntimeCosts& costs, Bytes size) {
+  return per_gib(costs.pin_base.value, costs.pin_per_gib.value, size);
+}
+
+Seconds registering(const Platform& platform, const RuntimeCosts& costs, Bytes size) {
+  return per_gib(needed(platform, costs.register_base, "register_base"),
+                 needed(platform, costs.register_per_gib, "register_per_gib"), size);
+}
+
+Seconds blocks_apart(const Platform& platform, const RuntimeCosts& costs, Engine engine, std::size_t blocks) {
+  const Seconds each = engine == Engine::kernel ? needed(platform, costs.kernel_block, "kernel_block")
+                                                : needed(platform, costs.engine_block, "engine_block");
+  return each * static_cast<double>(blocks);
 }
 
 }  // namespace twinlink::model

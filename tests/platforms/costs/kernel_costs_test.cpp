@@ -1,5 +1,5 @@
 // What transforms take on a simulated GPU: passes over its memory, or its operations.
-#include "platforms/topology/transform_time.hpp"
+#include "platforms/costs/kernel_costs.hpp"
 
 #include <gtest/gtest.h>
 
