@@ -8,8 +8,6 @@
 #include <utility>
 
 #include "platforms/costs/kernel_costs.hpp"
-#include "platforms/costs/software_costs.hpp"
-#include "platforms/costs/transfer_costs.hpp"
 #include "protocols/core/blocks.hpp"
 
 namespace twinlink::real {

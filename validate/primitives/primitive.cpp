@@ -8,8 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "platforms/costs/software_costs.hpp"
-#include "platforms/costs/transfer_costs.hpp"
 #include "validate/primitives/message_times.hpp"
 #include "validate/primitives/program_times.hpp"
 #include "validate/primitives/queue_times.hpp"
@@ -20,7 +18,6 @@ namespace {
 constexpr double kInARow = bench::kQueuedCopies;
 
 using model::Platform;
-using model::Sourced;
 using model::Topology;
 using model::value_of;
 using Kind = Primitive::Kind;
@@ -119,7 +116,8 @@ model::NetworkCosts network_of(const Primitive& primitive, Bytes size, const Top
                                             model::speed_near(topology, primitive.gpu));
   if (!primitive.messages()) return costs;
   std::vector<model::Piecewise::Knot> knots = costs.latency.value.knots();
-  for (auto& knot : knots) knot.cost += message_way(primitive, size, topology);
+  const Seconds way = message_way(primitive, size, topology);
+  for (auto& knot : knots) knot.cost += way;
   costs.latency.value = model::Piecewise(std::move(knots));
   costs.control.value += message_way(primitive, {}, topology);
   return costs;
