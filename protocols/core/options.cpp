@@ -10,16 +10,6 @@
 namespace twinlink {
 namespace {
 
-std::vector<std::string_view> split(std::string_view choices, char at = '|') {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0; begin <= choices.size();) {
-    const std::size_t end = std::min(choices.find(at, begin), choices.size());
-    parts.push_back(choices.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 std::uint64_t parse_count(std::string_view text) {
   std::uint64_t number = 0;
   const char* const end = text.data() + text.size();
@@ -62,7 +52,7 @@ void check_value(const Option& option, std::string_view value) {
       names.remove_suffix(kOfList.size());
       values = split(value.substr(value.starts_with('^') ? 1 : 0), ',');
     }
-    const auto choices = split(names);
+    const auto choices = split(names, '|');
     for (const std::string_view each : values) {
       if (std::ranges::find(choices, each) != choices.end()) continue;
       throw UsageError("'" + std::string(each) + "' is none of " + std::string(option.values));

@@ -19,7 +19,6 @@ namespace {
 constexpr double kInARow = bench::kQueuedCopies;
 
 using model::Platform;
-using model::Sourced;
 using model::Topology;
 using model::value_of;
 using Kind = Primitive::Kind;
