@@ -26,8 +26,10 @@ class GroupRank final : public DecoratedRank {
  public:
   /// `group` must outlive this rank, and `inner` be a member of it; else a UsageError.
   GroupRank(MeasuredRank& inner, const RankGroup& group)
-      : DecoratedRank(
-            inner, {.id = place_in(group, inner.id()), .places = group.places, .numa_domains = inner.numa_domains()}),
+      : DecoratedRank(inner, {.id = place_in(group, inner.id()),
+                              .places = group.places,
+                              .numa_domains = inner.numa_domains(),
+                              .release = inner.position().release}),
         group_(group) {}
 
   [[nodiscard]] const Path& path_to(RankId peer) const override { return DecoratedRank::path_to(outside(peer)); }

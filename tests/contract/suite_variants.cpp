@@ -2,6 +2,7 @@
 #include <array>
 #include <memory>
 
+#include "protocols/core/choices.hpp"
 #include "protocols/core/options.hpp"
 #include "protocols/registry.hpp"
 #include "tests/contract/helpers.hpp"
@@ -16,10 +17,12 @@ struct Variant {
 
 std::vector<std::string> choices_of(const Option& option) {
   std::vector<std::string> choices;
-  if (option.values.find('|') == std::string_view::npos) return choices;
-  for (std::size_t begin = 0; begin <= option.values.size();) {
-    const std::size_t end = std::min(option.values.find('|', begin), option.values.size());
-    choices.emplace_back(option.values.substr(begin, end - begin));
+  std::string_view values = option.values;
+  if (values.find('|') == std::string_view::npos) return choices;
+  if (values.ends_with(kOfList)) values.remove_suffix(kOfList.size());
+  for (std::size_t begin = 0; begin <= values.size();) {
+    const std::size_t end = std::min(values.find('|', begin), values.size());
+    choices.emplace_back(values.substr(begin, end - begin));
     begin = end + 1;
   }
   return choices;

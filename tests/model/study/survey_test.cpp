@@ -19,6 +19,7 @@
 #include "model/study/warm_messages.hpp"
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/topology/topology.hpp"
+#include "protocols/core/choices.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/core/options.hpp"
 #include "protocols/registry.hpp"
@@ -33,7 +34,9 @@ std::vector<std::string> choices_of(const Option& option) {
   const bool of_collectives = option.name == "algo" || option.name == "nvls_enable";  // no message goes by them
   if (of_collectives) return {std::string(option.default_value)};
   if (option.values == "SIZE") return {std::string(option.default_value), "0", "1G"};
+  if (option.name.ends_with("_level")) return {"auto", "LOC", "SYS"};  // those between are as one of them
   std::string rest(option.values);
+  if (rest.ends_with(kOfList)) rest.resize(rest.size() - kOfList.size());
   if (rest.find('|') == std::string::npos) return {std::string(option.default_value)};
   while (true) {
     const std::size_t bar = rest.find('|');
@@ -41,7 +44,8 @@ std::vector<std::string> choices_of(const Option& option) {
     const auto same = [&](const std::string& other) {
       return std::ranges::equal(choice, other, {}, ::tolower, ::tolower);
     };
-    if (std::ranges::none_of(choices, same)) choices.push_back(choice);  // "ll" and "LL" are two spellings of one
+    // "ll" and "LL" are two spellings of one; where LL128 is safe NCCL knows, and no advice switches it on.
+    if (std::ranges::none_of(choices, same) && choice != "ll128" && choice != "LL128") choices.push_back(choice);
     if (bar == std::string::npos) return choices;
     rest.erase(0, bar + 1);
   }
