@@ -116,7 +116,7 @@ Seconds simulate(const Platform& platform, std::span<const Place> places,
   std::deque<SimRank> ranks;
   for (int number = 0; number < static_cast<int>(places.size()); ++number) {
     SimRank& rank = ranks.emplace_back(world, RankId{number});
-    loop.crew().add([&body, &rank, &end] {
+    loop.scheduler().add([&body, &rank, &end] {
       body(rank);
       rank.finish();
       end = std::max(end, rank.now());

@@ -13,7 +13,7 @@
 //
 // A Block has
 //   std::int32_t channel(), role()               which one it is: its number by and modulo the channels
-//   Stand stand()                                where its rank stands in the channel's ring and tree
+//   ChannelPosition position()                   where its rank stands in the channel's ring and tree
 //   std::int32_t rank_at(place)                  of the channel's ring
 //   std::uint64_t sent(link), received(link)     slots before this launch
 //   bool await_credit(link, step)                until slot number `step` may be filled

@@ -77,7 +77,7 @@ constexpr std::int32_t kBefore = 0;
 constexpr std::int32_t kBehind = 1;
 
 /// Where a rank stands in the ring and the tree of a channel; links by their numbers.
-struct Stand {
+struct ChannelPosition {
   std::int32_t place = 0;  ///< in the ring
   std::int32_t before = kNoLink;
   std::int32_t behind = kNoLink;

@@ -12,10 +12,10 @@ template <class Block>
 class Ring {
  public:
   TWINLINK_GPU_ONLY Ring(Block& block, const Program& p)
-      : pipe(block, p.format, block.stand().before, block.stand().behind),
+      : pipe(block, p.format, block.position().before, block.position().behind),
         block_(block),
         p_(p),
-        place_(block.stand().place),
+        place_(block.position().place),
         shift_(p.bytes <= p.slot ? 0 : shift_of(p, longest_of(p, block.channel()), block.channel())) {}
 
   /// Place, or chunk, `places` back from this one: -1 to the number of ranks.

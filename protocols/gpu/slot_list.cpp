@@ -11,13 +11,14 @@ namespace {
 /// The Block of primitives.hpp.
 class ListingBlock {
  public:
-  ListingBlock(std::int32_t channel, const Stand& stand, std::span<const std::int32_t> order, SlotList& list)
-      : channel_(channel), stand_(stand), order_(order), list_(list) {}
+  ListingBlock(std::int32_t channel, const ChannelPosition& position, std::span<const std::int32_t> order,
+               SlotList& list)
+      : channel_(channel), position_(position), order_(order), list_(list) {}
 
   void play(std::int32_t role) { role_ = role; }
   [[nodiscard]] std::int32_t channel() const { return channel_; }
   [[nodiscard]] std::int32_t role() const { return role_; }
-  [[nodiscard]] Stand stand() const { return stand_; }
+  [[nodiscard]] ChannelPosition position() const { return position_; }
   [[nodiscard]] std::int32_t rank_at(std::int32_t place) const {
     return order_.empty() ? place : order_[static_cast<std::size_t>(place)];
   }
@@ -43,14 +44,14 @@ class ListingBlock {
  private:
   std::int32_t channel_;
   std::int32_t role_ = 0;
-  const Stand& stand_;
+  const ChannelPosition& position_;
   std::span<const std::int32_t> order_;
   SlotList& list_;
 };
 
 }  // namespace
 
-SlotList list_slots(const Program& program, std::int32_t channel, const Stand& stand,
+SlotList list_slots(const Program& program, std::int32_t channel, const ChannelPosition& position,
                     std::span<const std::int32_t> order, std::size_t links) {
   SlotList list;
   list.sent.resize(links);
@@ -61,7 +62,7 @@ SlotList list_slots(const Program& program, std::int32_t channel, const Stand& s
     std::ranges::fill(list.received, rounds);
     return list;
   }
-  ListingBlock block(channel, stand, order, list);
+  ListingBlock block(channel, position, order, list);
   for (std::int32_t role = 0; role < blocks_of(program) / program.channels; ++role) {
     block.play(role);
     static_cast<void>(run(block, program));

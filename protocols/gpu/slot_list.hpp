@@ -21,7 +21,7 @@ struct SlotList {
 /// Signals of puts are no slots, and of blocks to experts nobody knows the lengths: they are told as none.
 /// A switch that adds up has a slot of every link in each round. `order` has the ranks of the channel's ring by their
 /// places; empty: by their numbers.
-SlotList list_slots(const Program& program, std::int32_t channel, const Stand& stand,
+SlotList list_slots(const Program& program, std::int32_t channel, const ChannelPosition& position,
                     std::span<const std::int32_t> order, std::size_t links);
 
 }  // namespace twinlink::gpu

@@ -17,9 +17,9 @@
 namespace twinlink::gpu {
 
 /// How many ranks are below.
-TWINLINK_GPU constexpr std::int32_t below_of(const Stand& stand) {
+TWINLINK_GPU constexpr std::int32_t below_of(const ChannelPosition& position) {
   std::int32_t count = 0;
-  while (count < kMostBelow && stand.below[count] != kNoLink) ++count;
+  while (count < kMostBelow && position.below[count] != kNoLink) ++count;
   return count;
 }
 
@@ -28,7 +28,7 @@ template <class Block>
 class Branches {
  public:
   TWINLINK_GPU_ONLY Branches(Block& block, const Program& p, bool up)
-      : Branches(block, p, block.stand(), below_of(block.stand()), up) {}
+      : Branches(block, p, block.position(), below_of(block.position()), up) {}
 
   TWINLINK_GPU_ONLY [[nodiscard]] bool is_root() const { return is_root_; }
 
@@ -47,7 +47,7 @@ class Branches {
   }
 
  private:
-  TWINLINK_GPU_ONLY Branches(Block& block, const Program& p, const Stand& at, std::int32_t below, bool up)
+  TWINLINK_GPU_ONLY Branches(Block& block, const Program& p, const ChannelPosition& at, std::int32_t below, bool up)
       : block_(block),
         below_(below),
         is_root_(at.above == kNoLink),

@@ -27,36 +27,38 @@ bool fits(const Work& work) {
       return links == static_cast<std::size_t>(work.program.ranks) - 1;
     default:
       if (is_switched(work.program)) return links == static_cast<std::size_t>(work.program.ranks) - 1;
-      return work.stands.empty() ? links == 2 && !is_tree(work.program) : links > 0;
+      return work.positions.empty() ? links == 2 && !is_tree(work.program) : links > 0;
   }
 }
 
 /// Links of a place exist, and a tree has none twice.
-bool fits(const Stand& stand, const Work& work) {
+bool fits(const ChannelPosition& position, const Work& work) {
   const auto exists = [&](std::int32_t link) {
     return link >= 0 && static_cast<std::size_t>(link) < work.links.size();
   };
   const auto may_be = [&](std::int32_t link) { return link == kNoLink || exists(link); };
   if (!is_tree(work.program)) {
-    return exists(stand.before) && exists(stand.behind) && stand.place >= 0 && stand.place < work.program.ranks;
+    return exists(position.before) && exists(position.behind) && position.place >= 0 &&
+           position.place < work.program.ranks;
   }
-  bool alone = stand.above == kNoLink;
-  for (const std::int32_t link : stand.below) {
-    if (!may_be(link) || (link != kNoLink && link == stand.above)) return false;
+  bool alone = position.above == kNoLink;
+  for (const std::int32_t link : position.below) {
+    if (!may_be(link) || (link != kNoLink && link == position.above)) return false;
     alone = alone && link == kNoLink;
   }
-  return may_be(stand.above) && !alone;
+  return may_be(position.above) && !alone;
 }
 
 bool moves_nothing(const Program& p) { return p.bytes == 0 && p.received == 0; }
 
 void require_stands(const Work& work, const std::string& what) {
   const auto channels = static_cast<std::size_t>(work.program.channels);
-  if (work.stands.empty()) return;
-  require(work.stands.size() == channels, what + " with places for another number of channels");
+  if (work.positions.empty()) return;
+  require(work.positions.size() == channels, what + " with places for another number of channels");
   require(work.orders.empty() || work.orders.size() == channels * number(work.program.ranks),
           what + " with rings of other ranks than it has");
-  for (const Stand& stand : work.stands) require(fits(stand, work), what + ": a channel's place has no such links");
+  for (const ChannelPosition& position : work.positions)
+    require(fits(position, work), what + ": a channel's place has no such links");
   for (const std::int32_t rank : work.orders) {
     require(rank >= 0 && rank < work.program.ranks, what + ": a ring has no such rank");
   }
@@ -197,10 +199,12 @@ std::string describe(const FifoSlot& slot) {
          (slot.event == FifoSlot::Event::filled ? " filled" : " read");
 }
 
-Stand usual_stand(const Program& program) { return {.place = program.rank, .before = kBefore, .behind = kBehind}; }
+ChannelPosition usual_position(const Program& program) {
+  return {.place = program.rank, .before = kBefore, .behind = kBehind};
+}
 
-Stand stand_of(const Work& work, std::int32_t channel) {
-  return work.stands.empty() ? usual_stand(work.program) : work.stands[static_cast<std::size_t>(channel)];
+ChannelPosition position_of(const Work& work, std::int32_t channel) {
+  return work.positions.empty() ? usual_position(work.program) : work.positions[static_cast<std::size_t>(channel)];
 }
 
 std::span<const std::int32_t> order_of(const Work& work, std::int32_t channel) {
@@ -228,7 +232,7 @@ void require_work(const Work& work) {
     require(p.ranks == 2 && p.channels == 1 && p.bytes <= p.slot,
             what + " of more than one slot between two ranks, in one channel");
   }
-  require(!is_switched(p) || (p.format == LineFormat::simple && work.stands.empty()),
+  require(!is_switched(p) || (p.format == LineFormat::simple && work.positions.empty()),
           what + " by the switch has slots of simple, and no places of rings and trees");
   require(fits(work), what + " with another number of links than it has peers");
   require_stands(work, what);

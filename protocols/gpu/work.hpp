@@ -38,7 +38,7 @@ struct Work {
   std::span<const Link> links{};
   /// By channel; empty: one ring of all ranks in their order for all channels, and no tree. Then link 0 leads to the
   /// rank before this one, and link 1 to the one behind.
-  std::span<const Stand> stands{};
+  std::span<const ChannelPosition> positions{};
   /// By channel, and there by place: the ranks of each ring. Empty: in their order, or nobody asks, as in an
   /// all-reduce.
   std::span<const std::int32_t> orders{};
@@ -46,10 +46,10 @@ struct Work {
   int times = 1;                             ///< so many runs follow each other in one graph
 };
 
-/// The place of a rank where Work::stands is empty: in the one ring of all ranks in their order.
-Stand usual_stand(const Program& program);
-/// The place in one channel: that of Work::stands, or the usual one.
-Stand stand_of(const Work& work, std::int32_t channel);
+/// The place of a rank where Work::positions is empty: in the one ring of all ranks in their order.
+ChannelPosition usual_position(const Program& program);
+/// The place in one channel: that of Work::positions, or the usual one.
+ChannelPosition position_of(const Work& work, std::int32_t channel);
 /// Of the channel's ring; empty: by their numbers.
 std::span<const std::int32_t> order_of(const Work& work, std::int32_t channel);
 

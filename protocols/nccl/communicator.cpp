@@ -46,8 +46,8 @@ Operation operation_of(Collective what) {
 /// Where this rank stands in all channels, and with whom it has links: their numbers are places in `peers`.
 struct Layout {
   std::vector<RankId> peers{};
-  std::vector<gpu::Stand> stands{};    ///< empty: one ring of all ranks in their order
-  std::vector<std::int32_t> orders{};  ///< by channel and place, where a rank's place says whose part it has
+  std::vector<gpu::ChannelPosition> positions{};  ///< empty: one ring of all ranks in their order
+  std::vector<std::int32_t> orders{};             ///< by channel and place, where a rank's place says whose part it has
 };
 
 using FifosByPeer = std::map<RankId, std::unique_ptr<PeerFifos>>;
@@ -134,7 +134,7 @@ class NcclCommunicator final : public Communicator {
                          .input = {data.buffer, data.offset, bytes},
                          .output = {data.buffer, pairs ? data.offset + bytes : data.offset, bytes},
                          .links = links,
-                         .stands = layout.stands,
+                         .positions = layout.positions,
                          .orders = layout.orders,
                          .times = times};
     rank_.step("launch");
@@ -150,10 +150,11 @@ class NcclCommunicator final : public Communicator {
     const auto ranks = static_cast<std::size_t>(program.ranks);
     for (std::int32_t channel = 0; channel < program.channels; ++channel) {
       const auto at = static_cast<std::size_t>(channel);
-      const gpu::Stand stand = layout.stands.empty() ? gpu::usual_stand(program) : layout.stands[at];
+      const gpu::ChannelPosition position =
+          layout.positions.empty() ? gpu::usual_position(program) : layout.positions[at];
       const std::span<const std::int32_t> order =
           layout.orders.empty() ? layout.orders : std::span(layout.orders).subspan(at * ranks, ranks);
-      gpu::SlotList list = gpu::list_slots(program, channel, stand, order, layout.peers.size());
+      gpu::SlotList list = gpu::list_slots(program, channel, position, order, layout.peers.size());
       for (std::size_t link = 0; link < layout.peers.size(); ++link) {
         std::vector<std::uint64_t>& sent = list.sent[link];
         std::vector<std::uint64_t>& received = list.received[link];
@@ -194,12 +195,12 @@ class NcclCommunicator final : public Communicator {
     } else if (formation_->is_plain() && !tree) {
       layout.peers = {at(-1), at(1)};
     } else {
-      stand(layout, choice.channels, parts, tree);
+      set_positions(layout, choice.channels, parts, tree);
     }
     return layout;
   }
 
-  void stand(Layout& layout, int channels, bool parts, bool tree) const {
+  void set_positions(Layout& layout, int channels, bool parts, bool tree) const {
     const auto link_to = [&](std::int32_t& link) {
       if (link == gpu::kNoLink) return;
       const auto known = std::ranges::find(layout.peers, RankId{link});
@@ -209,16 +210,16 @@ class NcclCommunicator final : public Communicator {
     };
     for (std::int32_t channel = 0; channel < channels; ++channel) {
       Neighbourhood own = formation_->of(rank_.id().value, channel);
-      gpu::Stand& stand = own.stand;
+      gpu::ChannelPosition& position = own.position;
       if (tree) {
-        stand.before = stand.behind = gpu::kNoLink;
+        position.before = position.behind = gpu::kNoLink;
       } else {
-        stand.above = gpu::kNoLink;
-        std::ranges::fill(stand.below, gpu::kNoLink);
+        position.above = gpu::kNoLink;
+        std::ranges::fill(position.below, gpu::kNoLink);
       }
-      for (std::int32_t* link : {&stand.before, &stand.behind, &stand.above}) link_to(*link);
-      for (std::int32_t& link : stand.below) link_to(link);
-      layout.stands.push_back(stand);
+      for (std::int32_t* link : {&position.before, &position.behind, &position.above}) link_to(*link);
+      for (std::int32_t& link : position.below) link_to(link);
+      layout.positions.push_back(position);
       if (parts) layout.orders.insert(layout.orders.end(), own.order.begin(), own.order.end());
     }
   }

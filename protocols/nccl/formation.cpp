@@ -81,7 +81,7 @@ Ring Formation::ring_of(std::int32_t channel) const {
   return all;
 }
 
-void Formation::put_into_tree(gpu::Stand& stand, std::int32_t rank, std::int32_t channel) const {
+void Formation::put_into_tree(gpu::ChannelPosition& position, std::int32_t rank, std::int32_t channel) const {
   const auto mine = std::ranges::find_if(
       islands_, [&](const Ring& members) { return std::ranges::find(members, rank) != members.end(); });
   const auto own = static_cast<std::int32_t>(mine - islands_.begin());
@@ -103,14 +103,14 @@ void Formation::put_into_tree(gpu::Stand& stand, std::int32_t rank, std::int32_t
   if (behind == 0) {
     const bool other = (index(channel) / std::min(members(), count)) % 2 == 1;
     const TreeLinks links = binary_tree(own, static_cast<std::int32_t>(islands_.size()), other);
-    if (links.above >= 0) stand.above = head(links.above);
+    if (links.above >= 0) position.above = head(links.above);
     for (const std::int32_t island : links.below) {
-      if (island >= 0) stand.below[below++] = head(island);
+      if (island >= 0) position.below[below++] = head(island);
     }
   } else {
-    stand.above = beside(place + count - 1);
+    position.above = beside(place + count - 1);
   }
-  if (behind + 1 < count) stand.below[below] = beside(place + 1);
+  if (behind + 1 < count) position.below[below] = beside(place + 1);
 }
 
 Neighbourhood Formation::of(std::int32_t rank, std::int32_t channel) const {
@@ -118,10 +118,10 @@ Neighbourhood Formation::of(std::int32_t rank, std::int32_t channel) const {
   all.order = ring_of(channel);
   const auto ranks = all.order.size();
   const auto place = static_cast<std::size_t>(std::ranges::find(all.order, rank) - all.order.begin());
-  all.stand.place = static_cast<std::int32_t>(place);
-  all.stand.before = all.order[(place + ranks - 1) % ranks];
-  all.stand.behind = all.order[(place + 1) % ranks];
-  put_into_tree(all.stand, rank, channel);
+  all.position.place = static_cast<std::int32_t>(place);
+  all.position.before = all.order[(place + ranks - 1) % ranks];
+  all.position.behind = all.order[(place + 1) % ranks];
+  put_into_tree(all.position, rank, channel);
   return all;
 }
 

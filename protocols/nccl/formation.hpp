@@ -28,7 +28,7 @@ TreeLinks binary_tree(std::int32_t node, std::int32_t count, bool other);
 
 /// Where a rank stands, with other ranks as its links.
 struct Neighbourhood {
-  gpu::Stand stand{};                 ///< links are ranks
+  gpu::ChannelPosition position{};    ///< links are ranks
   std::vector<std::int32_t> order{};  ///< of the channel's ring, by place
 };
 
@@ -51,7 +51,7 @@ class Formation {
 
  private:
   [[nodiscard]] std::vector<std::int32_t> ring_of(std::int32_t channel) const;
-  void put_into_tree(gpu::Stand& stand, std::int32_t rank, std::int32_t channel) const;
+  void put_into_tree(gpu::ChannelPosition& position, std::int32_t rank, std::int32_t channel) const;
 
   std::vector<std::vector<std::int32_t>> islands_;  ///< their ranks
   std::vector<Ring> rings_;                         ///< of members

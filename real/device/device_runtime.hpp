@@ -67,8 +67,8 @@ struct DeviceProgram {
   std::byte* input = nullptr;
   std::byte* output = nullptr;
   std::vector<DeviceLink> links{};
-  std::vector<gpu::Stand> stands{};    ///< by channel, as gpu::Work has them
-  std::vector<std::int32_t> orders{};  ///< as gpu::Work has them
+  std::vector<gpu::ChannelPosition> positions{};  ///< by channel, as gpu::Work has them
+  std::vector<std::int32_t> orders{};             ///< as gpu::Work has them
   std::vector<std::uint64_t> numbers{};
   int times = 1;  ///< one behind the other, as one graph
 };

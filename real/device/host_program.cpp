@@ -67,10 +67,10 @@ class HostProgram::Block {
 
   [[nodiscard]] std::int32_t channel() const { return channel_; }
   [[nodiscard]] std::int32_t role() const { return role_; }
-  [[nodiscard]] gpu::Stand stand() const {
-    const std::vector<gpu::Stand>& stands = host_.program_.stands;
-    return stands.empty() ? gpu::Stand{.place = p_.rank, .before = gpu::kBefore, .behind = gpu::kBehind}
-                          : stands[index()];
+  [[nodiscard]] gpu::ChannelPosition position() const {
+    const std::vector<gpu::ChannelPosition>& positions = host_.program_.positions;
+    return positions.empty() ? gpu::ChannelPosition{.place = p_.rank, .before = gpu::kBefore, .behind = gpu::kBehind}
+                             : positions[index()];
   }
   [[nodiscard]] std::int32_t rank_at(std::int32_t place) const {
     const std::vector<std::int32_t>& orders = host_.program_.orders;

@@ -121,7 +121,7 @@ Op RealRank::launch(const gpu::Work& work, Stream stream) {
   gpu::require_work(work);
   if (gpu::is_switched(work.program)) throw UnavailableError("what a switch adds up runs in the simulation alone");
   DeviceProgram program{.program = work.program,
-                        .stands = {work.stands.begin(), work.stands.end()},
+                        .positions = {work.positions.begin(), work.positions.end()},
                         .orders = {work.orders.begin(), work.orders.end()},
                         .numbers = {work.numbers.begin(), work.numbers.end()},
                         .times = work.times};

@@ -51,7 +51,7 @@ class Block {
   [[nodiscard]] std::int32_t channel() const { return 0; }
   [[nodiscard]] std::int32_t role() const { return role_; }
   [[nodiscard]] int rank() const { return rank_; }
-  [[nodiscard]] gpu::Stand stand() const;
+  [[nodiscard]] gpu::ChannelPosition position() const;
   [[nodiscard]] static std::int32_t rank_at(std::int32_t place) { return place; }
   [[nodiscard]] std::uint64_t sent(std::int32_t) const { return launched_ * each(); }
   [[nodiscard]] std::uint64_t received(std::int32_t) const { return launched_ * each(); }
@@ -252,14 +252,15 @@ class World {
 };
 
 /// Of a tree links are ranks: one behind the other, or all below rank 0.
-gpu::Stand Block::stand() const {
-  gpu::Stand stand{.place = rank_, .before = gpu::kBefore, .behind = gpu::kBehind};
-  if (!gpu::is_tree(p_)) return stand;
+gpu::ChannelPosition Block::position() const {
+  gpu::ChannelPosition position{.place = rank_, .before = gpu::kBefore, .behind = gpu::kBehind};
+  if (!gpu::is_tree(p_)) return position;
   const bool fans = world_.slips.fan;
-  if (rank_ > 0) stand.above = fans ? 0 : rank_ - 1;
+  if (rank_ > 0) position.above = fans ? 0 : rank_ - 1;
   std::size_t below = 0;
-  for (int rank = rank_ + 1; rank < p_.ranks && (fans ? rank_ == 0 : below == 0); ++rank) stand.below[below++] = rank;
-  return stand;
+  for (int rank = rank_ + 1; rank < p_.ranks && (fans ? rank_ == 0 : below == 0); ++rank)
+    position.below[below++] = rank;
+  return position;
 }
 
 int Block::peer(std::int32_t link) const {

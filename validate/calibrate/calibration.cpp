@@ -99,11 +99,12 @@ class Calibrator {
   /// is told by the others.
   void split_longer_ways(Group& group) {
     if (group.path.find(".copies.") == std::string::npos) return;
-    const auto hops = [&](const Meant& meant) {
-      return topology_.copy_route(meant.primitive.from.location, meant.primitive.to.location).size();
+    const auto hops = [&](const GroupedProbe& grouped) {
+      return topology_.copy_route(grouped.primitive.from.location, grouped.primitive.to.location).size();
     };
     const std::size_t fewest = hops(std::ranges::min(group.lines, {}, hops));
-    const auto longer = std::ranges::stable_partition(group.lines, [&](const Meant& m) { return hops(m) == fewest; });
+    const auto longer =
+        std::ranges::stable_partition(group.lines, [&](const GroupedProbe& m) { return hops(m) == fewest; });
     if (longer.empty()) return;
     longer_ways_.push_back({.path = group.path, .lines = {longer.begin(), longer.end()}});
     group.lines.erase(longer.begin(), longer.end());
@@ -161,7 +162,7 @@ class Calibrator {
   void fit_messages(const Group& group) {
     const bool within = group.first().same_node;
     const model::NetworkCosts& costs = within ? base_.intra_node : *base_.network;
-    const Bytes largest = std::ranges::max(group.lines, {}, &Meant::size).size();
+    const Bytes largest = std::ranges::max(group.lines, {}, &GroupedProbe::size).size();
     std::optional<Rate> known = narrowest_link(group.first(), largest, topology_);
     const double parts = adapters_of(group.first(), largest, topology_);
     if (costs.rate) known = Rate{costs.rate->value.bytes_per_second() * parts};
@@ -214,15 +215,17 @@ class Calibrator {
       case Fit::written:
         return fit_written(group, topology, probes_, edit_, result_.notes);
       case Fit::share_of_blocks:
-        return fit_shares(group, [&](const Meant& meant) {
-          return Below{predict_below(meant.primitive, meant.size(), topology), meant.primitive.blocks};
+        return fit_shares(group, [&](const GroupedProbe& grouped) {
+          return Below{predict_below(grouped.primitive, grouped.size(), topology), grouped.primitive.blocks};
         });
       case Fit::launch:
         return fit_launch(group, topology, probes_, edit_);
       case Fit::graph:
         return fit_graph(group, topology, probes_, edit_, result_.notes);
       case Fit::share_of_signals:
-        return fit_shares(group, [&](const Meant& meant) { return Below{copies_.put_alone(meant, topology), 1}; });
+        return fit_shares(group, [&](const GroupedProbe& grouped) {
+          return Below{copies_.put_alone(grouped, topology), 1};
+        });
       case Fit::constant:
       case Fit::constant_beside_way:
       case Fit::latency_of_copies:
@@ -244,9 +247,9 @@ class Calibrator {
 
   void fit_shares(const Group& group, const auto& below) {
     std::vector<CountedObservation> observations;
-    for (const Meant& meant : group.lines) {
-      const Below rest = below(meant);
-      if (rest.time) observations.push_back({observation_of(meant), *rest.time, rest.count});
+    for (const GroupedProbe& grouped : group.lines) {
+      const Below rest = below(grouped);
+      if (rest.time) observations.push_back({observation_of(grouped), *rest.time, rest.count});
     }
     if (const std::optional<Seconds> each = fit_share(observations)) {
       set(group.path, *each, group);
@@ -270,16 +273,16 @@ class Calibrator {
     std::map<std::pair<std::string, std::string>, Lines> lines_by_probe;
     const auto rows_of = [&](const Group& group) {
       std::vector<Row> all;
-      for (const Meant& meant : group.lines) {
-        const bench::ProbeLine& line = meant.probe->line;
-        const std::optional<Seconds> time = predict(meant.primitive, line.size, topology);
+      for (const GroupedProbe& grouped : group.lines) {
+        const bench::ProbeLine& line = grouped.probe->line;
+        const std::optional<Seconds> time = predict(grouped.primitive, line.size, topology);
         if (!time || !(*time > Seconds{})) continue;
         all.push_back({.key = {line.name, line.gpu, line.peer, line.size},
                        .measured_us = line.time_us.median,
                        .simulated_us = time->microseconds()});
         Lines& lines = lines_by_probe[{group.path, line.name}];
         lines.rows.push_back(all.back());
-        lines.shares += split.shares(meant.primitive, line.size, meant.time()).value();
+        lines.shares += split.shares(grouped.primitive, line.size, grouped.time()).value();
       }
       return all;
     };
@@ -294,14 +297,14 @@ class Calibrator {
     std::ranges::copy(longer_ways_, std::back_inserter(described));
     std::size_t count = 0;
     for (const Group& group : described) {
-      for (const Meant& meant : group.lines) {
-        auto found = lines_by_probe.extract({group.path, meant.probe->line.name});
+      for (const GroupedProbe& grouped : group.lines) {
+        auto found = lines_by_probe.extract({group.path, grouped.probe->line.name});
         if (!found) continue;
         auto& [rows, shares] = found.mapped();
         result_.shares += shares;
         count += rows.size();
         shares /= static_cast<double>(rows.size());
-        result_.fits.push_back({meant.probe->line.name, group.path, summarize_errors(rows), shares});
+        result_.fits.push_back({grouped.probe->line.name, group.path, summarize_errors(rows), shares});
       }
     }
     if (count > 0) result_.shares /= static_cast<double>(count);

@@ -31,18 +31,18 @@ struct Sample {
   double log_each = 0;  ///< of the time for a byte
 };
 
-bool tells_bytes(const Meant& meant) {
-  const Kind kind = meant.primitive.kind;
-  return (kind == Kind::message || kind == Kind::gap) && meant.primitive.same_node && meant.size() >= kBytesDecide;
+bool tells_bytes(const GroupedProbe& grouped) {
+  const Kind kind = grouped.primitive.kind;
+  return (kind == Kind::message || kind == Kind::gap) && grouped.primitive.same_node && grouped.size() >= kBytesDecide;
 }
 
 std::vector<Sample> samples_of(const std::vector<Group>& groups) {
   std::vector<Sample> samples;
   for (const Group& group : groups) {
-    for (const Meant& meant : group.lines) {
-      if (!tells_bytes(meant)) continue;
-      const double each = meant.time().value() / static_cast<double>(meant.size().count());
-      samples.push_back({meant.primitive.kind, memory_of_round(meant.primitive, meant.size()), std::log(each)});
+    for (const GroupedProbe& grouped : group.lines) {
+      if (!tells_bytes(grouped)) continue;
+      const double each = grouped.time().value() / static_cast<double>(grouped.size().count());
+      samples.push_back({grouped.primitive.kind, memory_of_round(grouped.primitive, grouped.size()), std::log(each)});
     }
   }
   return samples;
@@ -119,16 +119,16 @@ std::optional<Group> split_uncached(std::vector<Group>& groups, const model::Top
   if (!split) return std::nullopt;
   Group uncached{.path = std::string(kUncached)};
   for (Group& group : groups) {
-    const auto lacking = [&](const Meant& meant) {
-      return tells_bytes(meant) && memory_of_round(meant.primitive, meant.size()) > split->most_held;
+    const auto lacking = [&](const GroupedProbe& grouped) {
+      return tells_bytes(grouped) && memory_of_round(grouped.primitive, grouped.size()) > split->most_held;
     };
     std::ranges::copy_if(group.lines, std::back_inserter(uncached.lines), lacking);
     std::erase_if(group.lines, lacking);
   }
   std::set<std::string> memories;
-  for (const Meant& meant : uncached.lines) {
-    memories.insert(topology.name(meant.primitive.from.location));
-    memories.insert(topology.name(meant.primitive.to.location));
+  for (const GroupedProbe& grouped : uncached.lines) {
+    memories.insert(topology.name(grouped.primitive.from.location));
+    memories.insert(topology.name(grouped.primitive.to.location));
   }
   for (const std::string& memory : memories) {
     set_fit(edit, fmt::format("nodes.memories.{}.cache", memory), split->cache, uncached, probes);
@@ -138,8 +138,8 @@ std::optional<Group> split_uncached(std::vector<Group>& groups, const model::Top
 
 bool lacks_in_caches(const std::vector<Group>& groups, const model::Topology& topology) {
   return std::ranges::any_of(groups, [&](const Group& group) {
-    return std::ranges::any_of(group.lines, [&](const Meant& meant) {
-      return tells_bytes(meant) && lacks_in_caches(meant.primitive, meant.size(), topology);
+    return std::ranges::any_of(group.lines, [&](const GroupedProbe& grouped) {
+      return tells_bytes(grouped) && lacks_in_caches(grouped.primitive, grouped.size(), topology);
     });
   });
 }
@@ -155,9 +155,9 @@ void fit_uncached(const Group& group, const model::Topology& topology, const Pro
   held.intra_node.uncached.reset();
   const model::Topology as_if_held(held);
   std::vector<double> longer;
-  for (const Meant& meant : group.lines) {
-    const Seconds rest = meant.time() - *predict(meant.primitive, meant.size(), as_if_held);
-    longer.push_back(rest.value() / static_cast<double>(meant.size().count()));
+  for (const GroupedProbe& grouped : group.lines) {
+    const Seconds rest = grouped.time() - *predict(grouped.primitive, grouped.size(), as_if_held);
+    longer.push_back(rest.value() / static_cast<double>(grouped.size().count()));
   }
   const double each = 1 / rate->value.bytes_per_second() + std::max(bench::upper_median(longer), 0.0);
   set_fit(edit, group.path, Rate{1 / each}, group, probes);

@@ -35,9 +35,9 @@ bool by_kernel(const Group& group) { return group.first().from.kernel || group.f
 Rate rate_of_queues(const Group& queues) {
   std::vector<double> large;
   double most = 0;
-  for (const Meant& meant : queues.lines) {
-    const double rate = (meant.size() / meant.time()).bytes_per_second();
-    if (meant.size() >= kBytesDecide) large.push_back(rate);
+  for (const GroupedProbe& grouped : queues.lines) {
+    const double rate = (grouped.size() / grouped.time()).bytes_per_second();
+    if (grouped.size() >= kBytesDecide) large.push_back(rate);
     most = std::max(most, rate);
   }
   return Rate{large.empty() ? most : bench::upper_median(large)};
@@ -46,7 +46,7 @@ Rate rate_of_queues(const Group& queues) {
 /// A small difference of times, in seconds: the middle of what was found at `size`. What the rounds of its line spread
 /// is no more than noise.
 CostAt middle_at(const Group& group, Bytes size, const std::vector<double>& found) {
-  const Meant& line = *std::ranges::find(group.lines, size, &Meant::size);
+  const GroupedProbe& line = *std::ranges::find(group.lines, size, &GroupedProbe::size);
   const double noise = std::max(2 * kTolerance, observation_of(line).spread);
   return {{size, Seconds{bench::upper_median(found)}}, line.time() * noise};
 }
@@ -64,7 +64,7 @@ std::string source_alike(std::string_view path) {
 /// Where the host's own copies were measured.
 std::set<std::string> memories_of(const Group& group, const Topology& topology) {
   std::set<std::string> names;
-  for (const Meant& meant : group.lines) names.insert(topology.name(meant.primitive.from.location));
+  for (const GroupedProbe& grouped : group.lines) names.insert(topology.name(grouped.primitive.from.location));
   return names;
 }
 
@@ -174,9 +174,9 @@ void CopyFits::fit(const Group& group) {
 /// The bytes' way is in no number of the copy.
 std::vector<Observation> CopyFits::observations_beside_way(const Group& group) const {
   std::vector<Observation> observations;
-  for (const Meant& meant : group.lines) {
-    observations.push_back(observation_of(meant));
-    observations.back().busy = find_copy_cost(base_, meant.primitive.from, meant.primitive.to).way;
+  for (const GroupedProbe& grouped : group.lines) {
+    observations.push_back(observation_of(grouped));
+    observations.back().busy = find_copy_cost(base_, grouped.primitive.from, grouped.primitive.to).way;
   }
   return observations;
 }
@@ -242,13 +242,13 @@ void CopyFits::fit_gap(const Group& group, const Topology& topology) {
   constexpr double kQueued = bench::kQueuedCopies;
   const Seconds started = group.shortest();
   std::map<Bytes, std::vector<double>> gaps;
-  for (const Meant& meant : group.lines) {
-    const Seconds flow = flow_alone(meant.primitive, meant.size(), topology);
-    const std::optional<Seconds> first = predict_below(meant.primitive, meant.size(), topology);
+  for (const GroupedProbe& grouped : group.lines) {
+    const Seconds flow = flow_alone(grouped.primitive, grouped.size(), topology);
+    const std::optional<Seconds> first = predict_below(grouped.primitive, grouped.size(), topology);
     if (!first || flow > started * kTooLong) continue;
     // The first takes what one takes alone.
-    const Seconds each = (meant.time() * kQueued - *first) / (kQueued - 1);
-    gaps[meant.size()].push_back(std::max((each - flow).value(), 0.0));
+    const Seconds each = (grouped.time() * kQueued - *first) / (kQueued - 1);
+    gaps[grouped.size()].push_back(std::max((each - flow).value(), 0.0));
   }
   std::map<Bytes, CostAt> costs;
   Seconds most = started * kTooLong;
@@ -279,9 +279,9 @@ void CopyFits::fit_gaps_alike(const Topology& topology) {
 /// Where it takes none it is zero: without the number the simulation would charge the copy engine's.
 void CopyFits::fit_kernel_signal(const Group& group, const Topology& topology) {
   std::map<Bytes, std::vector<double>> rests;
-  for (const Meant& meant : group.lines) {
-    const std::optional<Seconds> put = put_alone(meant, topology);
-    if (put) rests[meant.size()].push_back(std::max((meant.time() - *put).value(), 0.0));
+  for (const GroupedProbe& grouped : group.lines) {
+    const std::optional<Seconds> put = put_alone(grouped, topology);
+    if (put) rests[grouped.size()].push_back(std::max((grouped.time() - *put).value(), 0.0));
   }
   const std::map<Bytes, CostAt> costs = middles_at(group, rests);
   if (costs.empty()) {
@@ -291,14 +291,14 @@ void CopyFits::fit_kernel_signal(const Group& group, const Topology& topology) {
   set_fit(edit_, group.path, curve_of(costs), group, probes_);
 }
 
-std::optional<Seconds> CopyFits::put_alone(const Meant& signal, const Topology& topology) const {
+std::optional<Seconds> CopyFits::put_alone(const GroupedProbe& signal, const Topology& topology) const {
   const std::optional<Seconds> measured = measured_put(signal);
   return measured ? measured : predict_below(signal.primitive, signal.size(), topology);
 }
 
 /// The same puts as those with a signal, there and back without it, measured in the same job. The peer goes on while
 /// the sender learns of the end.
-std::optional<Seconds> CopyFits::measured_put(const Meant& signal) const {
+std::optional<Seconds> CopyFits::measured_put(const GroupedProbe& signal) const {
   const bench::ProbeLine& line = signal.probe->line;
   const Engine engine = signal.primitive.kind == Kind::kernel_signal ? Engine::kernel : Engine::dma;
   const auto name = [engine](bool direct) {

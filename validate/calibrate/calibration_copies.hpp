@@ -34,10 +34,10 @@ class CopyFits {
   void fit_gaps_alike(const model::Topology& topology);
   /// A put with a signal less that signal: the same puts there and back without it, measured in the same job, are
   /// closer than any fit. Empty if there are none and `topology` does not tell it.
-  [[nodiscard]] std::optional<Seconds> put_alone(const Meant& signal, const model::Topology& topology) const;
+  [[nodiscard]] std::optional<Seconds> put_alone(const GroupedProbe& signal, const model::Topology& topology) const;
 
  private:
-  [[nodiscard]] std::optional<Seconds> measured_put(const Meant& signal) const;
+  [[nodiscard]] std::optional<Seconds> measured_put(const GroupedProbe& signal) const;
   bool has_copy(const Group& group);
   void fit_share(const Group& group);
   void limit_host(const Group& group);

@@ -31,7 +31,7 @@ std::string percent(double fraction) { return fmt::format("{:.1f} %", fraction *
 
 }  // namespace
 
-Seconds Group::shortest() const { return std::ranges::min(lines, {}, &Meant::time).time(); }
+Seconds Group::shortest() const { return std::ranges::min(lines, {}, &GroupedProbe::time).time(); }
 
 const Group* find_group(const std::vector<Group>& groups, std::string_view path) {
   const auto found = std::ranges::find(groups, path, &Group::path);
@@ -62,17 +62,18 @@ std::vector<std::string> check_machine(const ProbeSet& probes, const model::Plat
   return notes;
 }
 
-Observation observation_of(const Meant& meant) {
+Observation observation_of(const GroupedProbe& grouped) {
   // The 5th and 95th percentile of a normal distribution are this many standard deviations apart.
   constexpr double kDeviations = 3.29;
-  const bench::Statistics& time_us = meant.probe->line.time_us;
-  return {
-      .size = meant.size(), .time = meant.time(), .spread = (time_us.p95 - time_us.p5) / kDeviations / time_us.median};
+  const bench::Statistics& time_us = grouped.probe->line.time_us;
+  return {.size = grouped.size(),
+          .time = grouped.time(),
+          .spread = (time_us.p95 - time_us.p5) / kDeviations / time_us.median};
 }
 
 std::vector<Observation> observations_of(const Group& group) {
   std::vector<Observation> observations;
-  for (const Meant& meant : group.lines) observations.push_back(observation_of(meant));
+  for (const GroupedProbe& grouped : group.lines) observations.push_back(observation_of(grouped));
   return observations;
 }
 
@@ -110,10 +111,10 @@ std::string source_text(const Group& group, const ProbeSet& probes, const ErrorS
   std::vector<double> above;
   Bytes least = group.lines.front().size();
   Bytes most = least;
-  for (const Meant& meant : group.lines) {
-    const bench::ProbeLine& line = meant.probe->line;
+  for (const GroupedProbe& grouped : group.lines) {
+    const bench::ProbeLine& line = grouped.probe->line;
     if (std::ranges::find(names, line.name) == names.end()) names.push_back(line.name);
-    files.insert(meant.probe->file);
+    files.insert(grouped.probe->file);
     if (line.time_us.n > 0) {  // other tools tell a single figure
       below.push_back(line.time_us.p5 / line.time_us.median - 1);
       above.push_back(line.time_us.p95 / line.time_us.median - 1);

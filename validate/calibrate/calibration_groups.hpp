@@ -16,7 +16,7 @@
 namespace twinlink::validate {
 
 /// A line that a number of the platform stands for.
-struct Meant {
+struct GroupedProbe {
   const Probe* probe = nullptr;  ///< owned by the probe set
   Primitive primitive{};
 
@@ -27,7 +27,7 @@ struct Meant {
 /// All lines that the simulation would charge with the same numbers; not empty.
 struct Group {
   std::string path{};
-  std::vector<Meant> lines{};
+  std::vector<GroupedProbe> lines{};
 
   [[nodiscard]] const Primitive& first() const { return lines.front().primitive; }
   [[nodiscard]] Seconds shortest() const;
@@ -39,7 +39,7 @@ inline constexpr Bytes kBytesDecide = 256_KiB;
 /// The group of this path; null if there is none.
 const Group* find_group(const std::vector<Group>& groups, std::string_view path);
 
-Observation observation_of(const Meant& meant);
+Observation observation_of(const GroupedProbe& grouped);
 std::vector<Observation> observations_of(const Group& group);
 
 /// An InputError unless the probes were made on the machine that `base` describes: on a platform of its name, by GPUs

@@ -14,8 +14,8 @@ namespace {
 /// The middle of the lines of this size.
 std::optional<Seconds> time_at(const Group& group, Bytes size) {
   std::vector<double> times;
-  for (const Meant& meant : group.lines) {
-    if (meant.size() == size) times.push_back(meant.time().value());
+  for (const GroupedProbe& grouped : group.lines) {
+    if (grouped.size() == size) times.push_back(grouped.time().value());
   }
   return times.empty() ? std::nullopt : std::optional(Seconds{bench::upper_median(times)});
 }
@@ -23,8 +23,8 @@ std::optional<Seconds> time_at(const Group& group, Bytes size) {
 /// The shortest line of this size.
 std::optional<Seconds> shortest_at(const Group& group, Bytes size) {
   std::optional<Seconds> shortest;
-  for (const Meant& meant : group.lines) {
-    if (meant.size() == size && (!shortest || meant.time() < *shortest)) shortest = meant.time();
+  for (const GroupedProbe& grouped : group.lines) {
+    if (grouped.size() == size && (!shortest || grouped.time() < *shortest)) shortest = grouped.time();
   }
   return shortest;
 }
@@ -33,9 +33,9 @@ std::optional<Seconds> shortest_at(const Group& group, Bytes size) {
 /// for all up to there.
 model::Piecewise fit_posting(const Group& group, Bytes eager_limit) {
   std::map<Bytes, CostAt> costs;
-  for (const Meant& meant : group.lines) {
-    const Seconds time = *time_at(group, meant.size());
-    costs[meant.size()] = {{meant.size(), time}, time * (2 * kTolerance)};
+  for (const GroupedProbe& grouped : group.lines) {
+    const Seconds time = *time_at(group, grouped.size());
+    costs[grouped.size()] = {{grouped.size(), time}, time * (2 * kTolerance)};
   }
   const auto above = costs.upper_bound(eager_limit);
   if (above != costs.begin() && above != costs.end()) {
@@ -52,17 +52,17 @@ model::Piecewise fit_posting(const Group& group, Bytes eager_limit) {
 std::optional<model::Piecewise> fit_completion(const Group& both_ways, const Group& messages, const Group& one_way,
                                                const model::NetworkCosts& costs, const model::Topology& topology) {
   std::map<Bytes, CostAt> ascending;
-  for (const Meant& meant : both_ways.lines) {
-    const auto together = time_at(both_ways, meant.size());
-    const auto alone = shortest_at(messages, meant.size());
-    const auto window = time_at(one_way, meant.size());
+  for (const GroupedProbe& grouped : both_ways.lines) {
+    const auto together = time_at(both_ways, grouped.size());
+    const auto alone = shortest_at(messages, grouped.size());
+    const auto window = time_at(one_way, grouped.size());
     if (!alone || !window) continue;
     const EagerTimes times{.alone = *alone,
                            .one_way = *window,
                            .both_ways = *together,
-                           .flow = flow_of_message(meant.primitive, meant.size(), topology)};
-    const Seconds completion = completion_of(costs, meant.size(), times);
-    ascending[meant.size()] = {{meant.size(), completion}, *together * kTolerance};
+                           .flow = flow_of_message(grouped.primitive, grouped.size(), topology)};
+    const Seconds completion = completion_of(costs, grouped.size(), times);
+    ascending[grouped.size()] = {{grouped.size(), completion}, *together * kTolerance};
   }
   return ascending.empty() ? std::nullopt : std::optional(curve_of(ascending));
 }
@@ -70,10 +70,10 @@ std::optional<model::Piecewise> fit_completion(const Group& both_ways, const Gro
 /// What a CPU is busy for to learn that a send is over. Nothing where CPUs wait for messages at every size.
 std::optional<Seconds> fit_send_completion(const Group& both_ways, const model::NetworkCosts& costs) {
   std::vector<CountedObservation> observations;
-  for (const Meant& meant : both_ways.lines) {
-    if (costs.taking_in(meant.size()) == Seconds{}) continue;
-    const Seconds rest = meant.time() - send_completion_of(costs, meant.size(), meant.time());
-    observations.push_back({observation_of(meant), rest, 1});
+  for (const GroupedProbe& grouped : both_ways.lines) {
+    if (costs.taking_in(grouped.size()) == Seconds{}) continue;
+    const Seconds rest = grouped.time() - send_completion_of(costs, grouped.size(), grouped.time());
+    observations.push_back({observation_of(grouped), rest, 1});
   }
   if (observations.empty()) return std::nullopt;
   return fit_share(observations).value_or(Seconds{});
@@ -160,9 +160,9 @@ std::vector<Observation> MessageFits::observations_beside_cpu(const Group& messa
   limit_posting(messages);
   const model::NetworkCosts& costs = network_at(messages.path);
   std::vector<Observation> observations;
-  for (const Meant& meant : messages.lines) {
-    Observation& o = observations.emplace_back(observation_of(meant));
-    o.busy = message_way(meant.primitive, o.size, base_) + costs.posting(o.size) + costs.taking_in(o.size);
+  for (const GroupedProbe& grouped : messages.lines) {
+    Observation& o = observations.emplace_back(observation_of(grouped));
+    o.busy = message_way(grouped.primitive, o.size, base_) + costs.posting(o.size) + costs.taking_in(o.size);
     o.again = costs.last_fragment(o.size) - costs.first_part(o.size);
   }
   return observations;

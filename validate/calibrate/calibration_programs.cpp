@@ -15,9 +15,9 @@ namespace {
 /// The closest to what is left of all times; nothing of them may be left.
 Seconds rest_of_all(const Group& group, const auto& beside) {
   std::vector<Observation> rests;
-  for (const Meant& meant : group.lines) {
-    Observation rest = observation_of(meant);
-    const Seconds left = rest.time - beside(meant);
+  for (const GroupedProbe& grouped : group.lines) {
+    Observation rest = observation_of(grouped);
+    const Seconds left = rest.time - beside(grouped);
     if (left <= Seconds{}) continue;
     rest.spread *= rest.time.value() / left.value();
     rest.time = left;
@@ -29,33 +29,35 @@ Seconds rest_of_all(const Group& group, const auto& beside) {
 }  // namespace
 
 void fit_hop(const Group& group, const model::Topology& base, const ProbeSet& probes, PlatformEdit& edit) {
-  const auto beside = [&](const Meant& meant) { return beside_line(meant.primitive, meant.size(), base); };
+  const auto beside = [&](const GroupedProbe& grouped) { return beside_line(grouped.primitive, grouped.size(), base); };
   set_fit(edit, group.path, rest_of_all(group, beside), group, probes);
 }
 
 void fit_rate_of_blocks(const Group& group, const ProbeSet& probes, PlatformEdit& edit) {
-  const auto blocks_of = [](const Meant& meant) { return meant.primitive.blocks; };
+  const auto blocks_of = [](const GroupedProbe& grouped) { return grouped.primitive.blocks; };
   const double fewest = blocks_of(std::ranges::min(group.lines, {}, blocks_of));
   std::vector<double> rates;
-  for (const Meant& meant : group.lines) {
-    if (meant.primitive.blocks != fewest) continue;
-    const Bytes stored{gpu::stored(format_of(meant.primitive), meant.size().count())};
-    rates.push_back((stored / meant.time()).bytes_per_second() / fewest);
+  for (const GroupedProbe& grouped : group.lines) {
+    if (grouped.primitive.blocks != fewest) continue;
+    const Bytes stored{gpu::stored(format_of(grouped.primitive), grouped.size().count())};
+    rates.push_back((stored / grouped.time()).bytes_per_second() / fewest);
   }
   set_fit(edit, group.path, Rate{bench::upper_median(rates)}, group, probes);
 }
 
 void fit_launch(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit) {
-  const auto beside = [&](const Meant& meant) { return beside_start(meant.primitive, topology).value_or(Seconds{}); };
+  const auto beside = [&](const GroupedProbe& grouped) {
+    return beside_start(grouped.primitive, topology).value_or(Seconds{});
+  };
   set_fit(edit, group.path, rest_of_all(group, beside), group, probes);
 }
 
 void fit_graph(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
                std::vector<std::string>& notes) {
   std::vector<Observation> observations;
-  for (const Meant& meant : group.lines) {
-    Observation seen = observation_of(meant);
-    seen.size = Bytes{static_cast<std::uint64_t>(meant.primitive.blocks) - 1};
+  for (const GroupedProbe& grouped : group.lines) {
+    Observation seen = observation_of(grouped);
+    seen.size = Bytes{static_cast<std::uint64_t>(grouped.primitive.blocks) - 1};
     observations.push_back(seen);
   }
   const std::optional<LineFit> line = fit_line(observations);

@@ -13,8 +13,8 @@ namespace twinlink::validate {
 void fit_rest(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
               std::vector<std::string>& notes) {
   std::vector<double> rests;
-  for (const Meant& meant : group.lines) {
-    if (const auto rest = rest_of(meant.primitive, meant.size(), meant.time(), topology)) {
+  for (const GroupedProbe& grouped : group.lines) {
+    if (const auto rest = rest_of(grouped.primitive, grouped.size(), grouped.time(), topology)) {
       rests.push_back(rest->value());
     }
   }
@@ -28,20 +28,20 @@ void fit_rest(const Group& group, const model::Topology& topology, const ProbeSe
 void fit_gap(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit) {
   constexpr double kQueued = bench::kQueuedCopies;
   std::map<Bytes, std::vector<double>> gaps;
-  for (const Meant& meant : group.lines) {
-    const Seconds beside = interval_beside_gap(meant.primitive, meant.size(), topology);
+  for (const GroupedProbe& grouped : group.lines) {
+    const Seconds beside = interval_beside_gap(grouped.primitive, grouped.size(), topology);
     const Seconds each =
-        (meant.time() * kQueued - beside_gaps(meant.primitive, meant.size(), topology)) / (kQueued - 1);
+        (grouped.time() * kQueued - beside_gaps(grouped.primitive, grouped.size(), topology)) / (kQueued - 1);
     // Where the bytes take most of it, what is left is the error of their rate. And of large messages it is what caches
     // did not hold, which depends on the memory that they lie in and not on the message before.
     constexpr double kMostly = 0.9;
     constexpr Bytes kLargest = 64_KiB;
-    const bool tells = meant.size() <= kLargest && beside < each * kMostly;
-    gaps[meant.size()].push_back(tells ? (each - beside).value() : 0);
+    const bool tells = grouped.size() <= kLargest && beside < each * kMostly;
+    gaps[grouped.size()].push_back(tells ? (each - beside).value() : 0);
   }
   std::vector<CostAt> ascending;
   for (const auto& [size, all] : gaps) {
-    const Meant& line = *std::ranges::find(group.lines, size, &Meant::size);
+    const GroupedProbe& line = *std::ranges::find(group.lines, size, &GroupedProbe::size);
     ascending.push_back({{size, Seconds{bench::upper_median(all)}}, line.time() * (2 * kTolerance)});
   }
   set_fit(edit, group.path, model::Piecewise(fewest_knots(ascending)), group, probes);

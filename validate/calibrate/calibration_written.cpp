@@ -49,7 +49,7 @@ struct Sum {
 /// How much longer the lines of a group take than those with a source at rest, size by size.
 std::vector<Difference> differences_of(const Group& group, const ProbeSet& probes) {
   std::map<Bytes, Sum> sums;
-  for (const Meant& written : group.lines) {
+  for (const GroupedProbe& written : group.lines) {
     const Probe* rest = line_at_rest(written.probe->line, written.probe->file, probes);
     if (rest == nullptr) continue;
     const Observation after = observation_of(written);

@@ -12,7 +12,7 @@ namespace s4u = simgrid::s4u;
 EventLoop::EventLoop(s4u::Engine& engine, bool exact)
     : engine_(engine), zone_(versions::add_zone(engine, "machine")), home_(versions::add_home(*zone_)), own_(clock_) {
   if (exact) simgrid_.emplace(*zone_, *home_, clock_, [this] { arm(clock_.now()); });
-  crew_.on_failure([this] { abort(); });
+  scheduler_.on_failure([this] { abort(); });
 }
 
 void EventLoop::abort() {
@@ -48,7 +48,7 @@ void EventLoop::proceed() {
   } catch (...) {
     abort();
   }
-  if (failure_) crew_.give_up();
+  if (failure_) scheduler_.give_up();
   ended_ = true;
   end_->release();
 }
@@ -58,9 +58,9 @@ bool EventLoop::pass() {
   for (;;) {
     for (bool any = true; any && !aborting();) {
       any = clock_.act();
-      any = crew_.run_ready() || any;
+      any = scheduler_.run_ready() || any;
     }
-    if (aborting() || crew_.all_ended()) return false;
+    if (aborting() || scheduler_.all_ended()) return false;
     if (simgrid_ && simgrid_->any()) return true;
     own_.share();
     const Seconds next = clock_.next();

@@ -8,8 +8,8 @@
 #include <simgrid/s4u.hpp>
 
 #include "model/engine/flows/clock.hpp"
-#include "model/engine/flows/crew.hpp"
 #include "model/engine/flows/max_min_flows.hpp"
+#include "model/engine/flows/scheduler.hpp"
 #include "model/engine/flows/simgrid_flows.hpp"
 
 namespace simgrid::kernel::timer {
@@ -28,11 +28,11 @@ class EventLoop {
   EventLoop& operator=(const EventLoop&) = delete;
 
   [[nodiscard]] Clock& clock() { return clock_; }
-  [[nodiscard]] Crew& crew() { return crew_; }
+  [[nodiscard]] Scheduler& scheduler() { return scheduler_; }
   [[nodiscard]] FlowNetwork& network() { return simgrid_ ? static_cast<FlowNetwork&>(*simgrid_) : own_; }
 
-  /// Until everybody of the crew has ended. The first exception of anybody, or that abort() was called with, ends all
-  /// and is rethrown. An Error where all wait for each other for ever.
+  /// Until all tasks of the scheduler have ended. The first exception of anybody, or that abort() was called with, ends
+  /// all and is rethrown. An Error where all wait for each other for ever.
   void run();
   /// Ends all because of the exception that is being handled, as soon as whoever runs now pauses or returns.
   void abort();
@@ -45,7 +45,7 @@ class EventLoop {
 
   simgrid::s4u::Engine& engine_;
   Clock clock_;
-  Crew crew_;
+  Scheduler scheduler_;
   simgrid::s4u::NetZone* zone_;
   simgrid::s4u::Host* home_;
   MaxMinFlows own_;

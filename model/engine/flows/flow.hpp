@@ -11,8 +11,8 @@
 #include <optional>
 #include <vector>
 
+#include "model/engine/flows/bottleneck.hpp"
 #include "model/engine/flows/clock.hpp"
-#include "model/engine/flows/throat.hpp"
 #include "protocols/core/units.hpp"
 
 namespace simgrid::s4u {
@@ -52,14 +52,14 @@ struct SharedLink {
   std::vector<std::uint32_t> places{};  ///< of the same flows in their pool
 
   // Of MaxMinFlows.
-  double load = 0;         ///< bytes per second that all would have if none was held up
-  bool changed = false;    ///< since rates were worked out
-  bool stirred = false;    ///< likewise, in a way that concerns all that cross it
-  bool full = false;       ///< it may have limited somebody when rates were worked out
-  std::uint64_t met = 0;   ///< the last flow that came: its number
-  bool met_twice = false;  ///< by that flow
-  Throat before{};         ///< what its flows cross before it
-  Throat behind{};
+  double load = 0;           ///< bytes per second that all would have if none was held up
+  bool changed = false;      ///< since rates were worked out
+  bool all_changed = false;  ///< likewise, in a way that concerns all that cross it
+  bool full = false;         ///< it may have limited somebody when rates were worked out
+  std::uint64_t met = 0;     ///< the last flow that came: its number
+  bool met_twice = false;    ///< by that flow
+  Bottleneck before{};       ///< what its flows cross before it
+  Bottleneck behind{};
 
   // Of SimGridFlows.
   simgrid::s4u::Link* inner = nullptr;  ///< SimGrid's, once a flow crosses it

@@ -6,27 +6,27 @@
 
 namespace twinlink::model {
 
-void MaxMinFlows::touch(SharedLink& link) {
+void MaxMinFlows::mark_changed(SharedLink& link) {
   if (!std::exchange(link.changed, true)) changed_.push_back(&link);
 }
 
-void MaxMinFlows::stir(SharedLink& link) {
+void MaxMinFlows::mark_all_changed(SharedLink& link) {
   if (link.crossing.empty()) return;
-  touch(link);
-  link.stirred = true;
+  mark_changed(link);
+  link.all_changed = true;
 }
 
-MaxMinFlows::Narrow& MaxMinFlows::narrow(SharedLink& link) {
-  if (link.number >= narrow_.size()) narrow_.resize(link.number + 1);
-  return narrow_[link.number];
+MaxMinFlows::SaturatedLink& MaxMinFlows::saturated(SharedLink& link) {
+  if (link.number >= saturated_.size()) saturated_.resize(link.number + 1);
+  return saturated_[link.number];
 }
 
 /// A way that crosses a link twice brings it twice what the others of its links let through: nothing limits it there.
-void MaxMinFlows::enter_throats(Flow& flow, double most) {
+void MaxMinFlows::enter_bottlenecks(Flow& flow, double most) {
   for (const Flow::Leg& leg : flow.legs) {
     leg.link->met_twice = std::exchange(leg.link->met, flow.number) == flow.number;
   }
-  const auto add = [&](const Flow::Leg& leg, Throat& side, const SharedLink*& tightest) {
+  const auto add = [&](const Flow::Leg& leg, Bottleneck& side, const SharedLink*& tightest) {
     const std::uint32_t place = side.add(leg.link->met_twice ? nullptr : tightest, most);
     if (tightest == nullptr || leg.link->rate <= tightest->rate) tightest = leg.link;  // the nearest of several
     return place;
@@ -40,45 +40,45 @@ void MaxMinFlows::enter_throats(Flow& flow, double most) {
 }
 
 void MaxMinFlows::note_full_links(const Flow& flow) {
-  Crosser& crosser = crossers_[flow.place];
-  crosser.full.clear();
+  FlowState& state = states_[flow.place];
+  state.full.clear();
   for (const Flow::Leg& leg : flow.legs) {
-    if (leg.link->full) crosser.full.push_back(leg.link->number);
+    if (leg.link->full) state.full.push_back(leg.link->number);
   }
 }
 
 FlowId MaxMinFlows::start(const FlowRoute& route, Bytes size, FlowListener& listener) {
   Flow& flow = flows_.take(listener);
   flow.enter(route, size, clock_.now());
-  if (flow.place == crossers_.size()) crossers_.emplace_back();
-  Crosser& crosser = crossers_[flow.place];
-  crosser.most = route.rate_alone();
-  crosser.at_rest = 0;
-  enter_throats(flow, crosser.most);
+  if (flow.place == states_.size()) states_.emplace_back();
+  FlowState& state = states_[flow.place];
+  state.most = route.rate_alone();
+  state.at_rest = 0;
+  enter_bottlenecks(flow, state.most);
   bool free = true;
   for (SharedLink* link : route.links) {
-    link->load += crosser.most;
-    if (link->rests) ++crosser.at_rest;
+    link->load += state.most;
+    if (link->rests) ++state.at_rest;
     if (link->has_room()) continue;
     free = false;
-    touch(*link);
+    mark_changed(*link);
   }
-  crosser.rate = 0;
+  state.rate = 0;
   note_full_links(flow);
   if (!free) {
     begun_.push_back({&flow, flow.number});
-  } else if (crosser.at_rest == 0) {
-    move(flow, crosser.most);
+  } else if (state.at_rest == 0) {
+    move(flow, state.most);
   }
   return {&flow, flow.number};
 }
 
 void MaxMinFlows::leave(Flow& flow) {
   if (is_observed() && !flow.legs.empty()) tell(flow.record(clock_.now()));
-  const double most = crossers_[flow.place].most;
+  const double most = states_[flow.place].most;
   for (const Flow::Leg& leg : flow.legs) {
     SharedLink& link = *leg.link;
-    if (!link.has_room()) touch(link);
+    if (!link.has_room()) mark_changed(link);
     link.load = link.crossing.size() == 1 ? 0 : link.load - most;
     link.before.remove(leg.in_before, most);
     link.behind.remove(leg.in_behind, most);
@@ -102,30 +102,30 @@ void MaxMinFlows::drop(FlowId id) {
 
 void MaxMinFlows::set_rate(SharedLink& link, Rate rate) {
   change_rate(link, rate, clock_.now());
-  stir(link);
+  mark_all_changed(link);
   for (const SharedLink::Crossing& crossing : link.crossing) {
-    Crosser& crosser = crossers_[crossing.flow->place];
-    const double most = std::min(crosser.most, link.rate);
+    FlowState& state = states_[crossing.flow->place];
+    const double most = std::min(state.most, link.rate);
     for (const Flow::Leg& leg : crossing.flow->legs) {
-      if (!leg.link->has_room()) touch(*leg.link);
-      leg.link->load += most - crosser.most;
-      leg.link->before.change(leg.in_before, most - crosser.most);
-      leg.link->behind.change(leg.in_behind, most - crosser.most);
+      if (!leg.link->has_room()) mark_changed(*leg.link);
+      leg.link->load += most - state.most;
+      leg.link->before.change(leg.in_before, most - state.most);
+      leg.link->behind.change(leg.in_behind, most - state.most);
     }
-    crosser.most = most;
+    state.most = most;
   }
 }
 
 void MaxMinFlows::rest(SharedLink& link) {
   if (std::exchange(link.rests, true)) return;
-  for (const std::uint32_t place : link.places) ++crossers_[place].at_rest;
-  stir(link);
+  for (const std::uint32_t place : link.places) ++states_[place].at_rest;
+  mark_all_changed(link);
 }
 
 void MaxMinFlows::go_on(SharedLink& link) {
   if (!std::exchange(link.rests, false)) return;
-  for (const std::uint32_t place : link.places) --crossers_[place].at_rest;
-  stir(link);
+  for (const std::uint32_t place : link.places) --states_[place].at_rest;
+  mark_all_changed(link);
 }
 
 /// What has moved so far has moved at the rate until now.
@@ -133,7 +133,7 @@ void MaxMinFlows::move(Flow& flow, double rate) {
   const Seconds now = clock_.now();
   flow.remaining = left({&flow, flow.number});
   flow.since = now;
-  crossers_[flow.place].rate = rate;
+  states_[flow.place].rate = rate;
   if (rate > 0) {
     flow.timer.move(now + Seconds{flow.remaining / rate});
   } else {
@@ -152,19 +152,19 @@ void MaxMinFlows::share() {
   fill();
   // A rate that differs in its last digits was worked out in another order.
   constexpr double kSame = 1e-14;
-  for (const std::uint32_t place : concerned_) {
-    const Crosser& crosser = crossers_[place];
-    if (std::abs(crosser.next - crosser.rate) > kSame * crosser.rate) move(flows_.at(place), crosser.next);
+  for (const std::uint32_t place : affected_) {
+    const FlowState& state = states_[place];
+    if (std::abs(state.next - state.rate) > kSame * state.rate) move(flows_.at(place), state.next);
   }
 }
 
-void MaxMinFlows::concern(std::uint32_t place) {
-  Crosser& crosser = crossers_[place];
-  if (std::exchange(crosser.visited, workings_) == workings_) return;
-  crosser.next = -1;
-  concerned_.push_back(place);
-  for (const std::uint32_t number : crosser.full) {
-    Narrow& other = narrow_[number];
+void MaxMinFlows::mark_affected(std::uint32_t place) {
+  FlowState& state = states_[place];
+  if (std::exchange(state.visited, workings_) == workings_) return;
+  state.next = -1;
+  affected_.push_back(place);
+  for (const std::uint32_t number : state.full) {
+    SaturatedLink& other = saturated_[number];
     if (std::exchange(other.visited, workings_) != workings_) met_.push_back(other.link);
   }
 }
@@ -176,35 +176,35 @@ bool MaxMinFlows::settle_fullness(SharedLink& link) {
   if (was_full != link.full) {
     for (const SharedLink::Crossing& crossing : link.crossing) note_full_links(*crossing.flow);
   }
-  return std::exchange(link.stirred, false) || was_full || link.full;
+  return std::exchange(link.all_changed, false) || was_full || link.full;
 }
 
 /// All flows that what has changed concerns: those that have begun, those that cross changed links that may limit
 /// somebody, and whom such links join to these.
 void MaxMinFlows::collect() {
   ++workings_;
-  concerned_.clear();
+  affected_.clear();
   candidates_.clear();
   met_.clear();
   for (SharedLink* link : changed_) {
     if (!settle_fullness(*link)) continue;
-    narrow(*link) = {.link = link, .visited = workings_};
+    saturated(*link) = {.link = link, .visited = workings_};
     met_.push_back(link);
   }
   changed_.clear();
   for (std::size_t i = 0; i < met_.size(); ++i) {
     SharedLink& link = *met_[i];
     if (link.full && !link.places.empty()) {
-      Narrow& full = narrow_[link.number];
+      SaturatedLink& full = saturated_[link.number];
       full.left = link.rate;
       full.unsettled = static_cast<int>(link.places.size());
       candidates_.push_back({.met = static_cast<std::uint32_t>(i), .number = link.number});
     }
-    for (const std::uint32_t place : link.places) concern(place);
+    for (const std::uint32_t place : link.places) mark_affected(place);
   }
   // Those that only spared links have held up.
   for (const FlowId& id : begun_) {
-    if (id.flow->number == id.number) concern(id.flow->place);
+    if (id.flow->number == id.number) mark_affected(id.flow->place);
   }
   begun_.clear();
 }
@@ -213,33 +213,34 @@ void MaxMinFlows::collect() {
 /// nothing left, stays there.
 void MaxMinFlows::fill() {
   unsettled_.clear();
-  for (const std::uint32_t place : concerned_) {
-    Crosser& crosser = crossers_[place];
-    if (crosser.at_rest > 0) {
-      give(crosser, 0);
+  for (const std::uint32_t place : affected_) {
+    FlowState& state = states_[place];
+    if (state.at_rest > 0) {
+      give(state, 0);
     } else {
       unsettled_.push_back(place);
     }
   }
-  std::erase_if(candidates_, [this](const Candidate& candidate) { return narrow_[candidate.number].unsettled == 0; });
+  std::erase_if(candidates_,
+                [this](const Candidate& candidate) { return saturated_[candidate.number].unsettled == 0; });
   for (Candidate& candidate : candidates_) {
-    const Narrow& full = narrow_[candidate.number];
+    const SaturatedLink& full = saturated_[candidate.number];
     candidate.part = full.left / full.unsettled;
   }
   std::ranges::make_heap(candidates_, Later{});
   while (!unsettled_.empty()) {
     double least = kOpenRate;
-    for (const std::uint32_t place : unsettled_) least = std::min(least, crossers_[place].most);
+    for (const std::uint32_t place : unsettled_) least = std::min(least, states_[place].most);
     for (SharedLink* link = tightest(); link != nullptr && candidates_.front().part < least; link = tightest()) {
       const double part = candidates_.front().part;
       for (const std::uint32_t place : link->places) {
-        if (crossers_[place].next < 0) give(crossers_[place], part);
+        if (states_[place].next < 0) give(states_[place], part);
       }
     }
     std::erase_if(unsettled_, [&](std::uint32_t place) {
-      Crosser& crosser = crossers_[place];
-      if (crosser.next < 0 && crosser.most <= least) give(crosser, crosser.most);
-      return crosser.next >= 0;
+      FlowState& state = states_[place];
+      if (state.next < 0 && state.most <= least) give(state, state.most);
+      return state.next >= 0;
     });
   }
 }
@@ -248,12 +249,12 @@ void MaxMinFlows::fill() {
 SharedLink* MaxMinFlows::tightest() {
   while (!candidates_.empty()) {
     Candidate& top = candidates_.front();
-    const Narrow& full = narrow_[top.number];
+    const SaturatedLink& full = saturated_[top.number];
     const double part = full.unsettled > 0 ? std::max(full.left, 0.0) / full.unsettled : top.part;
     if (full.unsettled > 0 && part <= top.part) return full.link;
     if (full.unsettled > 0) {
       top.part = part;
-      sink_top();
+      sift_down();
     } else {
       std::ranges::pop_heap(candidates_, Later{});
       candidates_.pop_back();
@@ -263,7 +264,7 @@ SharedLink* MaxMinFlows::tightest() {
 }
 
 /// The top has another part, and goes down to where it belongs.
-void MaxMinFlows::sink_top() {
+void MaxMinFlows::sift_down() {
   const Candidate sinking = candidates_.front();
   std::size_t at = 0;
   for (std::size_t below = 1; below < candidates_.size(); below = 2 * at + 1) {
@@ -275,11 +276,11 @@ void MaxMinFlows::sink_top() {
   candidates_[at] = sinking;
 }
 
-void MaxMinFlows::give(Crosser& crosser, double rate) {
-  crosser.next = rate;
-  for (const std::uint32_t number : crosser.full) {
-    narrow_[number].left -= rate;
-    --narrow_[number].unsettled;
+void MaxMinFlows::give(FlowState& state, double rate) {
+  state.next = rate;
+  for (const std::uint32_t number : state.full) {
+    saturated_[number].left -= rate;
+    --saturated_[number].unsettled;
   }
 }
 

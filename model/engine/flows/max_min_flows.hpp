@@ -37,15 +37,15 @@ class MaxMinFlows final : public FlowNetwork {
 
   // Of a flow that is under way, since share().
 
-  [[nodiscard]] double rate(const Flow& flow) const { return crossers_[flow.place].rate; }
+  [[nodiscard]] double rate(const Flow& flow) const { return states_[flow.place].rate; }
   /// Bytes per second if others did not hold it up.
-  [[nodiscard]] double most(const Flow& flow) const { return crossers_[flow.place].most; }
+  [[nodiscard]] double most(const Flow& flow) const { return states_[flow.place].most; }
   /// So many flows did the last working out go through.
-  [[nodiscard]] std::size_t concerned() const { return concerned_.size(); }
+  [[nodiscard]] std::size_t affected() const { return affected_.size(); }
 
  private:
   /// A flow, as a working out sees it.
-  struct Crosser {
+  struct FlowState {
     double most = 0;            ///< bytes per second if it is not held up by others
     double rate = 0;            ///< bytes per second
     double next = -1;           ///< the rate that it is to have; negative: not known yet
@@ -55,7 +55,7 @@ class MaxMinFlows final : public FlowNetwork {
     boost::container::small_vector<std::uint32_t, 4> full{};
   };
   /// A link without room, likewise.
-  struct Narrow {
+  struct SaturatedLink {
     SharedLink* link = nullptr;
     double left = 0;            ///< of its rate
     int unsettled = 0;          ///< flows that cross it whose rate is not known yet
@@ -72,31 +72,31 @@ class MaxMinFlows final : public FlowNetwork {
     }
   };
 
-  void touch(SharedLink& link);
-  void stir(SharedLink& link);
+  void mark_changed(SharedLink& link);
+  void mark_all_changed(SharedLink& link);
   void leave(Flow& flow);
   void end(Flow& flow);
-  [[nodiscard]] Narrow& narrow(SharedLink& link);
-  void enter_throats(Flow& flow, double most);
+  [[nodiscard]] SaturatedLink& saturated(SharedLink& link);
+  void enter_bottlenecks(Flow& flow, double most);
   void note_full_links(const Flow& flow);
   [[nodiscard]] bool settle_fullness(SharedLink& link);
   void collect();
-  void concern(std::uint32_t place);
+  void mark_affected(std::uint32_t place);
   void fill();
-  void give(Crosser& crosser, double rate);
+  void give(FlowState& state, double rate);
   void move(Flow& flow, double rate);
   [[nodiscard]] SharedLink* tightest();
-  void sink_top();
+  void sift_down();
 
   Clock& clock_;
   FlowPool flows_;
-  std::vector<Crosser> crossers_;  ///< by place in the pool
-  std::vector<Narrow> narrow_;     ///< by number
+  std::vector<FlowState> states_;         ///< by place in the pool
+  std::vector<SaturatedLink> saturated_;  ///< by number
   std::vector<SharedLink*> changed_;
   std::vector<FlowId> begun_;  ///< since rates were worked out, and not free
   std::uint32_t workings_ = 0;
   // Of the working out that is under way.
-  std::vector<std::uint32_t> concerned_;
+  std::vector<std::uint32_t> affected_;
   std::vector<std::uint32_t> unsettled_;  ///< of these, whose rate is not known yet
   std::vector<SharedLink*> met_;
   std::vector<Candidate> candidates_;  ///< a heap, whose top has the least part

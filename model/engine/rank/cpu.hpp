@@ -3,9 +3,9 @@
 
 #include <functional>
 
-#include "model/engine/flows/crew.hpp"
 #include "model/engine/flows/event_loop.hpp"
 #include "model/engine/flows/machine.hpp"
+#include "model/engine/flows/scheduler.hpp"
 #include "protocols/core/rank.hpp"
 
 namespace twinlink::model {
@@ -16,7 +16,7 @@ class Cpu {
  public:
   /// `machine` and `loop` outlive it.
   Cpu(Machine& machine, EventLoop& loop, RankId rank)
-      : machine_(machine), loop_(loop), rank_(rank), alarm_(loop.clock(), loop.crew()) {}
+      : machine_(machine), loop_(loop), rank_(rank), alarm_(loop.clock(), loop.scheduler()) {}
   Cpu(const Cpu&) = delete;
   Cpu& operator=(const Cpu&) = delete;
 

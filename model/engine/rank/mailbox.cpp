@@ -43,11 +43,11 @@ void Mailbox::await(const OperationPtr& operation) {
 
 /// Somebody waits for what comes at `arrival`.
 void Mailbox::expect(Inbox& inbox, Seconds arrival) {
-  agenda_.add(arrival, std::shared_ptr<Happening>(std::shared_ptr<void>(), &inbox));  // which stays where it is
+  event_queue_.add(arrival, std::shared_ptr<QueuedEvent>(std::shared_ptr<void>(), &inbox));  // which stays where it is
 }
 
 void Mailbox::take_arrivals(Inbox& inbox) {
-  while (!inbox.awaiting.empty() && !inbox.arrivals.empty() && agenda_.is_past(inbox.arrivals[0].when)) {
+  while (!inbox.awaiting.empty() && !inbox.arrivals.empty() && event_queue_.is_past(inbox.arrivals[0].when)) {
     const OperationPtr receiver = take_first(inbox.awaiting);
     const ControlMessage& message = inbox.arrivals[0].message;
     if (receiver->into != nullptr) *receiver->into = message;

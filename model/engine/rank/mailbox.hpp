@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/engine/rank/agenda.hpp"
+#include "model/engine/rank/event_queue.hpp"
 #include "model/engine/rank/operation.hpp"
 #include "protocols/core/rank.hpp"
 
@@ -28,8 +28,9 @@ inline Tag acknowledgement_tag(Tag tag) { return Tag{tag.value + (1 << 29)}; }
 /// messages for those who await one.
 class Mailbox {
  public:
-  /// `agenda` is the rank's own and outlives it. `heard` is told who has got its control message.
-  Mailbox(Agenda& agenda, std::function<void(const OperationPtr&)> heard) : agenda_(agenda), heard_(std::move(heard)) {}
+  /// `event_queue` is the rank's own and outlives it. `heard` is told who has got its control message.
+  Mailbox(EventQueue& event_queue, std::function<void(const OperationPtr&)> heard)
+      : event_queue_(event_queue), heard_(std::move(heard)) {}
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
@@ -66,7 +67,7 @@ class Mailbox {
     std::size_t gone_ = 0;  ///< of these
   };
   /// All from one peer with one tag.
-  struct Inbox final : Happening {
+  struct Inbox final : QueuedEvent {
     explicit Inbox(Mailbox& of) : mailbox(of) {}
     /// A control message may have come.
     void happen() override { mailbox.take_arrivals(*this); }
@@ -81,7 +82,7 @@ class Mailbox {
   void expect(Inbox& inbox, Seconds arrival);
   void take_arrivals(Inbox& inbox);
 
-  Agenda& agenda_;
+  EventQueue& event_queue_;
   std::function<void(const OperationPtr&)> heard_;
   std::unordered_map<std::uint64_t, Inbox> inboxes_;  ///< by source and tag
 };

@@ -4,7 +4,7 @@
 //   Transport::start()                   delayed: its latency runs
 //   Transport::latency_is_over()         queued: until those before it in its queue have flowed
 //   Transport::start_flow()              flowing
-//   Transport::flow_has_ended()          ended; Lookout finds it, and wait_any() returns it
+//   Transport::flow_has_ended()          ended; Poller finds it, and wait_any() returns it
 //
 // A receive and a control message have no flow of their own: they are unmatched until what they wait for has come.
 #pragma once
@@ -20,7 +20,7 @@
 #include "model/engine/flows/flow.hpp"
 #include "model/engine/memory/content.hpp"
 #include "model/engine/memory/sim_memory.hpp"
-#include "model/engine/rank/agenda.hpp"
+#include "model/engine/rank/event_queue.hpp"
 #include "protocols/core/rank.hpp"
 #include "protocols/trace/op_report.hpp"
 
@@ -52,7 +52,7 @@ struct Stage {
 using Stages = boost::container::small_vector<Stage, 1>;
 
 /// Whoever starts it fills in what it is; Transport carries its bytes; Mailbox finds its partner.
-struct Operation final : FlowListener, Happening, std::enable_shared_from_this<Operation> {
+struct Operation final : FlowListener, QueuedEvent, std::enable_shared_from_this<Operation> {
   enum class State {
     unmatched,  ///< it has no flow of its own, or its partner has not come
     delayed,    ///< its latency runs until `due`

@@ -59,13 +59,13 @@ Op SimRank::launch(const gpu::Work& work, Stream stream) {
   const OperationPtr operation = make_kernel(stream);
   const End own = end_of(operation->from, Engine::kernel, world_.gpu_of(id_));
   const auto channels = static_cast<std::size_t>(work.program.channels);
-  SimProgram::Parts parts{.stands = {work.stands.begin(), work.stands.end()},
+  SimProgram::Parts parts{.positions = {work.positions.begin(), work.positions.end()},
                           .orders = {work.orders.begin(), work.orders.end()},
                           .numbers = {work.numbers.begin(), work.numbers.end()},
                           .own = world_.machine.block(place(id_).node, own, own, std::nullopt),
                           .times = work.times,
                           .gap = or_none(costs->next)};
-  if (parts.stands.empty()) parts.stands.assign(channels, gpu::usual_stand(work.program));
+  if (parts.positions.empty()) parts.positions.assign(channels, gpu::usual_position(work.program));
   for (const View* view : {&work.input, &work.output}) {
     if (view->buffer.id == 0) continue;
     const Part part = program_memory(*view, false);
@@ -82,7 +82,7 @@ Op SimRank::launch(const gpu::Work& work, Stream stream) {
   if (gpu::is_switched(work.program)) add_switch(costs->rate.value, parts);
   operation->report.verb = "launch";
   operation->report.size = Bytes{work.program.bytes};
-  operation->program = std::make_shared<SimProgram>(world_, agenda_, work.program, std::move(parts), *costs);
+  operation->program = std::make_shared<SimProgram>(world_, event_queue_, work.program, std::move(parts), *costs);
   // What the platform says of launches takes the place of what a kernel's copy costs.
   take_copy_cost(world_, *operation);
   const bool as_graph = work.times > 1;
@@ -114,13 +114,13 @@ namespace {
 /// The CPU looks for it where the counters are.
 class SlotWait final : public NumberWaiter {
  public:
-  SlotWait(Agenda& agenda, RaisedNumber& number, std::function<void()> ended)
-      : agenda_(agenda), number_(number), ended_(std::move(ended)) {}
+  SlotWait(EventQueue& event_queue, RaisedNumber& number, std::function<void()> ended)
+      : event_queue_(event_queue), number_(number), ended_(std::move(ended)) {}
   ~SlotWait() override { number_.await_no_more(this); }
-  void wake_at(Seconds when) override { agenda_.add(when, std::make_shared<Once>(ended_)); }
+  void wake_at(Seconds when) override { event_queue_.add(when, std::make_shared<Once>(ended_)); }
 
  private:
-  class Once final : public Happening {
+  class Once final : public QueuedEvent {
    public:
     explicit Once(std::function<void()> ended) : ended_(std::move(ended)) {}
     void happen() override { ended_(); }
@@ -129,7 +129,7 @@ class SlotWait final : public NumberWaiter {
     std::function<void()> ended_;
   };
 
-  Agenda& agenda_;
+  EventQueue& event_queue_;
   RaisedNumber& number_;
   std::function<void()> ended_;
 };
@@ -154,7 +154,7 @@ Op SimRank::await_slot(const gpu::FifoSlot& slot) {
       complete(waiting, Status::delivered);
     }
   };
-  operation->slot = std::make_shared<SlotWait>(agenda_, number, ended);
+  operation->slot = std::make_shared<SlotWait>(event_queue_, number, ended);
   const Seconds when = number.when(slot.step + 1, now());
   if (when == kNever) {
     number.await(operation->slot.get(), slot.step + 1);

@@ -31,7 +31,7 @@ std::vector<std::byte> take_stack(ProgramWorld& world) {
 
 /// The Block of protocols/gpu/primitives.hpp, and of nvls.hpp.
 class SimBlock final : public FlowListener,
-                       public Happening,
+                       public QueuedEvent,
                        public NumberWaiter,
                        public std::enable_shared_from_this<SimBlock> {
  public:
@@ -61,14 +61,14 @@ class SimBlock final : public FlowListener,
   void flow_has_ended() override {
     if (--flowing_ == 0) go_on();
   }
-  void wake_at(Seconds when) override { host_.agenda_.add(when, shared_from_this()); }
+  void wake_at(Seconds when) override { host_.event_queue_.add(when, shared_from_this()); }
 
   // ---- for programs
   // ---------------------------------------------------------------------------------------------------
 
   [[nodiscard]] std::int32_t channel() const { return channel_; }
   [[nodiscard]] std::int32_t role() const { return role_; }
-  [[nodiscard]] const gpu::Stand& stand() const { return host_.parts_.stands[index()]; }
+  [[nodiscard]] const gpu::ChannelPosition& position() const { return host_.parts_.positions[index()]; }
   [[nodiscard]] std::int32_t rank_at(std::int32_t place) const {
     const std::vector<std::int32_t>& orders = host_.parts_.orders;
     return orders.empty() ? place : orders[index() * gpu::number(p_.ranks) + gpu::number(place)];
@@ -387,14 +387,14 @@ void RaisedNumber::await(NumberWaiter* waiter, std::uint64_t least) {
 
 // ---- programs -------------------------------------------------------------------------------------------------------
 
-SimProgram::SimProgram(SimWorld& world, Agenda& agenda, const gpu::Program& program, Parts parts,
+SimProgram::SimProgram(SimWorld& world, EventQueue& event_queue, const gpu::Program& program, Parts parts,
                        const BlockCosts& costs)
-    : world_(world), agenda_(agenda), program_(program), parts_(std::move(parts)), costs_(costs) {}
+    : world_(world), event_queue_(event_queue), program_(program), parts_(std::move(parts)), costs_(costs) {}
 
 SimProgram::~SimProgram() = default;
 
 /// The next run of a graph begins.
-class SimProgram::NextRun final : public Happening {
+class SimProgram::NextRun final : public QueuedEvent {
  public:
   NextRun(SimProgram& program, std::function<void()> ended) : program_(program), ended_(std::move(ended)) {}
   void happen() override { program_.given_up_ ? ended_() : program_.begin_blocks(); }
@@ -437,7 +437,7 @@ void SimProgram::block_ended() {
       link.received[channel] += link.received_each[channel];
     }
   }
-  agenda_.add(world_.now() + parts_.gap, std::make_shared<NextRun>(*this, ended_));
+  event_queue_.add(world_.now() + parts_.gap, std::make_shared<NextRun>(*this, ended_));
 }
 
 }  // namespace twinlink::model

@@ -17,7 +17,7 @@
 
 #include "model/engine/flows/flow.hpp"
 #include "model/engine/memory/sim_memory.hpp"
-#include "model/engine/rank/agenda.hpp"
+#include "model/engine/rank/event_queue.hpp"
 #include "protocols/gpu/work.hpp"
 
 namespace twinlink::model {
@@ -106,8 +106,8 @@ class SimProgram {
     Part input{};
     Part output{};
     std::vector<Link> links{};
-    std::vector<gpu::Stand> stands{};    ///< by channel
-    std::vector<std::int32_t> orders{};  ///< as gpu::Work has them
+    std::vector<gpu::ChannelPosition> positions{};  ///< by channel
+    std::vector<std::int32_t> orders{};             ///< as gpu::Work has them
     std::vector<std::uint64_t> numbers{};
     std::vector<FlowRoute> own{};  ///< within the GPU's memory
     // Of a program whose switch adds up.
@@ -118,8 +118,9 @@ class SimProgram {
     Seconds gap{};  ///< from the end of a run until the next one begins
   };
 
-  /// `world` and the rank's `agenda` outlive it.
-  SimProgram(SimWorld& world, Agenda& agenda, const gpu::Program& program, Parts parts, const BlockCosts& costs);
+  /// `world` and the rank's `event_queue` outlive it.
+  SimProgram(SimWorld& world, EventQueue& event_queue, const gpu::Program& program, Parts parts,
+             const BlockCosts& costs);
   ~SimProgram();
   SimProgram(const SimProgram&) = delete;
   SimProgram& operator=(const SimProgram&) = delete;
@@ -136,7 +137,7 @@ class SimProgram {
   void block_ended();
 
   SimWorld& world_;
-  Agenda& agenda_;
+  EventQueue& event_queue_;
   gpu::Program program_;
   Parts parts_;
   const BlockCosts& costs_;

@@ -19,7 +19,7 @@ void require_registered(const Part& part) {
 }
 
 /// A core of the host is through with what it computes, or the queue of an engine with what it does behind a copy.
-class HostWork final : public Happening {
+class HostWork final : public QueuedEvent {
  public:
   explicit HostWork(std::function<void()> ended) : ended_(std::move(ended)) {}
   void happen() override { ended_(); }
@@ -43,21 +43,21 @@ SimRank::SimRank(SimWorld& world, RankId id)
       world_(world),
       id_(id),
       cpu_(world.cpu(id)),
-      agenda_(world.loop.clock()),
+      event_queue_(world.loop.clock()),
       memory_(id, world.memory),
       operations_(id),
-      mailbox_(agenda_, [this](const OperationPtr& operation) { complete(operation, Status::delivered); }),
+      mailbox_(event_queue_, [this](const OperationPtr& operation) { complete(operation, Status::delivered); }),
       ways_(world, id),
       routes_(world, id, ways_),
-      transport_(world, agenda_, routes_,
+      transport_(world, event_queue_, routes_,
                  [this](const OperationPtr& operation, Status status) { end(operation, status); }),
-      lookout_(world.costs(id).runtime, cpu_, transport_) {
+      poller_(world.costs(id).runtime, cpu_, transport_) {
   world_.ranks.at(static_cast<std::size_t>(id.value)) = this;
 }
 
 void SimRank::finish() {
   while (!transport_.is_idle()) cpu_.sleep(kNever);
-  agenda_.close();
+  event_queue_.close();
 }
 
 // ---- where am I -----------------------------------------------------------------------------------------------------
@@ -271,8 +271,8 @@ Op SimRank::compute_on_host(Seconds duration) {
   const OperationPtr operation = make("compute");
   operation->kind = Operation::Kind::host_work;
   operation->report.latency = duration;
-  agenda_.add(now() + duration,
-              std::make_shared<HostWork>([this, operation] { complete(operation, Status::delivered); }));
+  event_queue_.add(now() + duration,
+                   std::make_shared<HostWork>([this, operation] { complete(operation, Status::delivered); }));
   return operation->op;
 }
 
@@ -289,8 +289,8 @@ std::optional<Op> SimRank::meet() {
   std::ranges::sort(all.present, {}, [](const OperationPtr& each) { return each->report.rank; });
   for (const OperationPtr& each : all.present) {
     SimRank& other = rank(each->report.rank);
-    other.agenda_.add(now() + all.takes,
-                      std::make_shared<HostWork>([&other, each] { other.complete(each, Status::delivered); }));
+    other.event_queue_.add(now() + all.takes,
+                           std::make_shared<HostWork>([&other, each] { other.complete(each, Status::delivered); }));
   }
   return operation->op;
 }
@@ -530,10 +530,10 @@ void SimRank::end(const OperationPtr& operation, Status status) {
 void SimRank::await_event(const OperationPtr& put) {
   report_end(put);
   put->queue->behind.push_back(put);
-  agenda_.add(now() + put->until_event, std::make_shared<HostWork>([this, put] {
-                std::erase(put->queue->behind, put);
-                let_know(put, Status::delivered);
-              }));
+  event_queue_.add(now() + put->until_event, std::make_shared<HostWork>([this, put] {
+                     std::erase(put->queue->behind, put);
+                     let_know(put, Status::delivered);
+                   }));
 }
 
 void SimRank::complete(const OperationPtr& operation, Status status) {
@@ -557,7 +557,7 @@ void SimRank::let_know(const OperationPtr& operation, Status status) {
   if (operation->kind == Operation::Kind::send_control || between_host_buffers) {
     operation->seen = true;  // this rank's own CPU has ended it
   } else if (!operation->abandoned) {
-    lookout_.add(operation);
+    poller_.add(operation);
   }
   cpu_.ring();
 }

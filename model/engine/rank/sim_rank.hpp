@@ -1,4 +1,4 @@
-// SimRank: a rank on a simulated machine. Its own code is a member of the crew and sleeps while that waits. What
+// SimRank: a rank on a simulated machine. Its own code is a task of the scheduler and sleeps while that waits. What
 // happens meanwhile happens by timers and by flows that end.
 //
 // An operation first waits its overhead and latency, by this rank's own account, and then becomes a flow, which shares
@@ -10,8 +10,8 @@
 //   routes_      which links bytes cross
 //   transport_   streams and wires: latency, turn, flow, end
 //   mailbox_     messages and control messages find who waits for them
-//   agenda_      what comes by itself, at its time
-//   lookout_     how the rank learns of an end
+//   event_queue_ what comes by itself, at its time
+//   poller_      how the rank learns of an end
 //   cpu_         being busy, and sleeping
 #pragma once
 
@@ -23,12 +23,12 @@
 #include <string_view>
 
 #include "model/engine/memory/sim_memory.hpp"
-#include "model/engine/rank/agenda.hpp"
 #include "model/engine/rank/cpu.hpp"
-#include "model/engine/rank/lookout.hpp"
+#include "model/engine/rank/event_queue.hpp"
 #include "model/engine/rank/mailbox.hpp"
 #include "model/engine/rank/message_ways.hpp"
 #include "model/engine/rank/operation_table.hpp"
+#include "model/engine/rank/poller.hpp"
 #include "model/engine/rank/routes.hpp"
 #include "model/engine/rank/sim_world.hpp"
 #include "model/engine/rank/transport.hpp"
@@ -123,14 +123,14 @@ class SimRank final : public MeasuredRank {
   SimWorld& world_;
   RankId id_;
   Cpu& cpu_;
-  Agenda agenda_;
+  EventQueue event_queue_;
   SimMemory memory_;
   OperationTable operations_;
   Mailbox mailbox_;
   MessageWays ways_;
   Routes routes_;
   Transport transport_;
-  Lookout lookout_;
+  Poller poller_;
   std::span<const Op> awaited_{};  ///< while the rank does nothing but wait for one of them
   Buffer nothing_{};               ///< on the GPU, for kernels that compute; made when the first one does
   AdapterTurn adapters_{};         ///< of what is sent next

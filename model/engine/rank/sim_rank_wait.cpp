@@ -9,7 +9,7 @@ namespace twinlink::model {
 
 void SimRank::abandon(Op op) {
   const OperationPtr operation = operations_.take(op);
-  lookout_.drop(operation);
+  poller_.drop(operation);
   if (operation->state == Operation::State::ended) return;
   operation->abandoned = true;
   operation->let_go();
@@ -32,11 +32,11 @@ void SimRank::wait_for_one_of(std::span<const Op> ops, Seconds deadline) {
 std::optional<Completion> SimRank::wait_any(std::span<const Op> ops, Seconds deadline) {
   if (ops.empty()) throw UsageError("wait_any() was given no operation to wait for");
   for (;;) {
-    agenda_.run();
+    event_queue_.run();
     if (const auto completion = operations_.take_seen(ops)) return completion;
-    if (lookout_.look()) continue;  // also beyond the deadline: it has ended
+    if (poller_.poll()) continue;  // also beyond the deadline: it has ended
     // A rank looks again and again; when there is something to see it has just begun to.
-    for (agenda_.run(); lookout_.is_empty(); agenda_.run()) {
+    for (event_queue_.run(); poller_.is_empty(); event_queue_.run()) {
       if (reached(deadline, now())) return std::nullopt;
       wait_for_one_of(ops, deadline);
     }

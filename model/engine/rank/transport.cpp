@@ -13,7 +13,7 @@ void Transport::start(const OperationPtr& operation, Seconds until) {
   operation->state = Operation::State::delayed;
   operation->due = until;
   ++unfinished_;
-  agenda_.add(until, operation);
+  event_queue_.add(until, operation);
 }
 
 /// Its latency is over, or what came after it when it had its turn. It flows at once, or after those before it in its
@@ -41,7 +41,7 @@ void Transport::take_turn(const OperationPtr& operation) {
   if (reached(operation->due, now)) return start_flow(operation);
   operation->state = Operation::State::delayed;
   operation->report.latency += operation->due - now;
-  agenda_.add(operation->due, operation);
+  event_queue_.add(operation->due, operation);
 }
 
 void Transport::start_flow(const OperationPtr& operation) {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/engine/rank/agenda.hpp"
+#include "model/engine/rank/event_queue.hpp"
 #include "model/engine/rank/operation.hpp"
 #include "model/engine/rank/routes.hpp"
 #include "model/engine/rank/sim_world.hpp"
@@ -23,9 +23,9 @@ class Transport {
   /// Told of each operation that has ended, whose status says how, before the next one in its queue has its turn.
   using Ended = std::function<void(const OperationPtr&, Status)>;
 
-  /// `world`, and the rank's own `agenda` and `routes`, outlive it.
-  Transport(SimWorld& world, Agenda& agenda, Routes& routes, Ended ended)
-      : world_(world), agenda_(agenda), routes_(routes), ended_(std::move(ended)) {}
+  /// `world`, and the rank's own `event_queue` and `routes`, outlive it.
+  Transport(SimWorld& world, EventQueue& event_queue, Routes& routes, Ended ended)
+      : world_(world), event_queue_(event_queue), routes_(routes), ended_(std::move(ended)) {}
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
 
@@ -60,7 +60,7 @@ class Transport {
   void end_copying(const Stage& stage);
 
   SimWorld& world_;
-  Agenda& agenda_;
+  EventQueue& event_queue_;
   Routes& routes_;
   Ended ended_;
   std::map<int, Queue> streams_;  ///< by index, once used

@@ -153,11 +153,11 @@ Event CudaRuntime::launch(DeviceProgram program, Stream stream) {
   const std::vector<KernelLink> links = links_of(program);
   const std::vector<KernelCount> counts = counts_of(program);
   const bool passed = pass_on(links, counts, arguments);
-  if (!passed || !program.stands.empty() || !program.numbers.empty()) {
+  if (!passed || !program.positions.empty() || !program.numbers.empty()) {
     Lists lists;
     const std::size_t links_at = lists.add(links);
     const std::size_t counts_at = lists.add(counts);
-    const std::size_t stands_at = lists.add(program.stands);
+    const std::size_t positions_at = lists.add(program.positions);
     const std::size_t orders_at = lists.add(program.orders);
     const std::size_t numbers_at = lists.add(program.numbers);
     const void* const uploaded = upload_bytes(lists.bytes(), index);
@@ -165,7 +165,7 @@ Event CudaRuntime::launch(DeviceProgram program, Stream stream) {
       arguments.more_links = there<KernelLink>(uploaded, links_at);
       arguments.more_counts = there<KernelCount>(uploaded, counts_at);
     }
-    if (!program.stands.empty()) arguments.stands = there<gpu::Stand>(uploaded, stands_at);
+    if (!program.positions.empty()) arguments.positions = there<gpu::ChannelPosition>(uploaded, positions_at);
     if (!program.orders.empty()) arguments.orders = there<std::int32_t>(uploaded, orders_at);
     if (!program.numbers.empty()) arguments.numbers = there<std::uint64_t>(uploaded, numbers_at);
   }
@@ -186,9 +186,9 @@ Event CudaRuntime::launch_graph(const DeviceProgram& program, Stream stream) {
   key.add(numbers_of(arguments_of(program), program.times, index));
   key.add(links_of(program));
   key.add(passed_by(program, 1));
-  for (const gpu::Stand& stand : program.stands) {
-    key.add(std::vector{stand.place, stand.before, stand.behind, stand.above});
-    key.add(std::vector<std::int32_t>(std::begin(stand.below), std::end(stand.below)));
+  for (const gpu::ChannelPosition& position : program.positions) {
+    key.add(std::vector{position.place, position.before, position.behind, position.above});
+    key.add(std::vector<std::int32_t>(std::begin(position.below), std::end(position.below)));
   }
   key.add(program.orders);
   key.add(program.numbers);
@@ -212,7 +212,7 @@ CudaRuntime::ProgramGraph CudaRuntime::make_graph(const DeviceProgram& program, 
   const std::size_t room = links.size() * static_cast<std::size_t>(program.program.channels);
   const std::size_t kept_at = lists.add(std::vector<KernelCount>(room));
   const std::size_t links_at = lists.add(links);
-  const std::size_t stands_at = lists.add(program.stands);
+  const std::size_t positions_at = lists.add(program.positions);
   const std::size_t orders_at = lists.add(program.orders);
   const std::size_t numbers_at = lists.add(program.numbers);
   std::vector<std::vector<KernelCount>> before;
@@ -230,7 +230,7 @@ CudaRuntime::ProgramGraph CudaRuntime::make_graph(const DeviceProgram& program, 
   auto* const kept = static_cast<KernelCount*>(
       static_cast<void*>(static_cast<std::byte*>(graph.lists) + kept_at));  // which the first kernel fills
   ProgramArguments arguments = arguments_of(program);
-  if (!program.stands.empty()) arguments.stands = there<gpu::Stand>(graph.lists, stands_at);
+  if (!program.positions.empty()) arguments.positions = there<gpu::ChannelPosition>(graph.lists, positions_at);
   if (!program.orders.empty()) arguments.orders = there<std::int32_t>(graph.lists, orders_at);
   if (!program.numbers.empty()) arguments.numbers = there<std::uint64_t>(graph.lists, numbers_at);
   arguments.given_up = &given_up_.there()[index].word;

@@ -74,9 +74,9 @@ class CudaBlock {
 
   __device__ std::int32_t channel() const { return channel_; }
   __device__ std::int32_t role() const { return role_; }
-  __device__ gpu::Stand stand() const {
-    if (a_.stands != nullptr) return a_.stands[channel()];
-    gpu::Stand usual;
+  __device__ gpu::ChannelPosition position() const {
+    if (a_.positions != nullptr) return a_.positions[channel()];
+    gpu::ChannelPosition usual;
     usual.place = p_.rank;
     usual.before = gpu::kBefore;
     usual.behind = gpu::kBehind;

@@ -43,9 +43,9 @@ struct ProgramArguments {
   /// reads it from the host, leaves it for the others.
   const KernelCount* base = nullptr;
   KernelCount* kept = nullptr;
-  const gpu::Stand* stands = nullptr;      ///< by channel, device memory; null: the usual place in one ring
-  const std::int32_t* orders = nullptr;    ///< as gpu::Work has them, where `stands` is
-  const std::uint64_t* numbers = nullptr;  ///< as gpu::Work has them, device memory
+  const gpu::ChannelPosition* positions = nullptr;  ///< by channel, device memory; null: the usual place in one ring
+  const std::int32_t* orders = nullptr;             ///< as gpu::Work has them, where `stands` is
+  const std::uint64_t* numbers = nullptr;           ///< as gpu::Work has them, device memory
   // Kernels index plain arrays.
   KernelLink links[kArgumentLinks]{};     // NOLINT(modernize-avoid-c-arrays)
   KernelCount counts[kArgumentCounts]{};  // NOLINT(modernize-avoid-c-arrays): by link, and there by channel

@@ -23,17 +23,18 @@ constexpr std::array kRings{Operation::all_reduce, Operation::all_gather, Operat
 /// A block that waits for nobody and counts.
 class CountingBlock {
  public:
-  CountingBlock(std::int32_t channel, const Program& p) : channel_(channel), stand_(usual_stand(p)), most_(p.slot) {
+  CountingBlock(std::int32_t channel, const Program& p)
+      : channel_(channel), position_(usual_position(p)), most_(p.slot) {
     if (!is_tree(p)) return;
-    stand_.above = p.rank == 0 ? kNoLink : 0;
-    stand_.below[0] = 1;
-    stand_.below[1] = 2;
+    position_.above = p.rank == 0 ? kNoLink : 0;
+    position_.below[0] = 1;
+    position_.below[1] = 2;
   }
 
   void play(std::int32_t role) { role_ = role; }
   [[nodiscard]] std::int32_t channel() const { return channel_; }
   [[nodiscard]] std::int32_t role() const { return role_; }
-  [[nodiscard]] Stand stand() const { return stand_; }
+  [[nodiscard]] ChannelPosition position() const { return position_; }
   [[nodiscard]] static std::int32_t rank_at(std::int32_t place) { return place; }
   [[nodiscard]] static std::uint64_t sent(std::int32_t) { return 7; }
   [[nodiscard]] static std::uint64_t received(std::int32_t) { return 11; }
@@ -84,7 +85,7 @@ class CountingBlock {
   }
 
   std::int32_t channel_;
-  Stand stand_;
+  ChannelPosition position_;
   std::int32_t role_ = 0;
   std::uint64_t most_;
   bool met_ = false;
@@ -115,7 +116,7 @@ CountingBlock counted(const Program& p, std::int32_t channel) {
 
 /// What the CPU lists: slots by link.
 SlotList listed(const Program& p, std::int32_t channel, std::size_t links = 2) {
-  return list_slots(p, channel, usual_stand(p), {}, links);
+  return list_slots(p, channel, usual_position(p), {}, links);
 }
 
 /// Ranks, channels and bytes that do not fit each other.

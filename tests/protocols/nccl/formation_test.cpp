@@ -42,8 +42,8 @@ TEST(NcclFormation, RingsGoThroughAllRanksOnce) {
       for (int rank = 0; rank < ranks; ++rank) {
         const Neighbourhood own = formation.of(rank, channel);
         ASSERT_EQ(own.order, order) << "all ranks work it out alike";
-        ASSERT_EQ(order[static_cast<std::size_t>(own.stand.place)], rank);
-        ASSERT_EQ(formation.of(own.stand.behind, channel).stand.before, rank);
+        ASSERT_EQ(order[static_cast<std::size_t>(own.position.place)], rank);
+        ASSERT_EQ(formation.of(own.position.behind, channel).position.before, rank);
       }
     }
   });
@@ -58,7 +58,7 @@ TEST(NcclFormation, RingsCrossOnRails) {
     for (int channel = 0; channel < kMembers; ++channel) {
       int crossings = 0;
       for (int rank = 0; rank < islands * kMembers; ++rank) {
-        const int next = formation.of(rank, channel).stand.behind;
+        const int next = formation.of(rank, channel).position.behind;
         if (rank / kMembers == next / kMembers) continue;
         ++crossings;
         ++out[rank % kMembers];
@@ -78,16 +78,16 @@ TEST(NcclFormation, TreesHaveOneRootAndEverybodyIsBelowIt) {
       int roots = 0;
       int below = 0;
       for (int rank = 0; rank < ranks; ++rank) {
-        const gpu::Stand stand = formation.of(rank, channel).stand;
-        roots += stand.above == gpu::kNoLink ? 1 : 0;
-        for (const std::int32_t child : stand.below) {
+        const gpu::ChannelPosition position = formation.of(rank, channel).position;
+        roots += position.above == gpu::kNoLink ? 1 : 0;
+        for (const std::int32_t child : position.below) {
           if (child == gpu::kNoLink) continue;
           ++below;
-          ASSERT_EQ(formation.of(child, channel).stand.above, rank);
+          ASSERT_EQ(formation.of(child, channel).position.above, rank);
         }
         // Upwards it ends.
         int steps = 0;
-        for (std::int32_t at = rank; at != gpu::kNoLink; at = formation.of(at, channel).stand.above) {
+        for (std::int32_t at = rank; at != gpu::kNoLink; at = formation.of(at, channel).position.above) {
           ASSERT_LE(++steps, ranks);
         }
       }

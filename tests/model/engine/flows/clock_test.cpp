@@ -1,6 +1,6 @@
-// Timers, alarms and agendas, and who waits for them.
+// Timers, alarms and event queues, and who waits for them.
 #include "model/engine/flows/event_loop.hpp"
-#include "model/engine/rank/agenda.hpp"
+#include "model/engine/rank/event_queue.hpp"
 
 #include <array>
 #include <functional>
@@ -19,15 +19,15 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::ThrowsMessage;
 
-/// A clock and a crew, as a simulation has them.
+/// A clock and a scheduler, as a simulation has them.
 class Loop {
  public:
   Loop() : arguments_{program_.data(), nullptr}, engine_(&count_, arguments_.data()), loop_(engine_, false) {}
   [[nodiscard]] Clock& clock() { return loop_.clock(); }
-  [[nodiscard]] Crew& crew() { return loop_.crew(); }
+  [[nodiscard]] Scheduler& scheduler() { return loop_.scheduler(); }
   /// To the end of all.
   void run(const std::vector<std::function<void()>>& bodies) {
-    for (const auto& body : bodies) crew().add(body);
+    for (const auto& body : bodies) scheduler().add(body);
     loop_.run();
   }
 
@@ -50,7 +50,7 @@ TEST(Clock, TimersActInTheOrderOfTheirTimesAndThenOfTheirSetting) {
     first.set(Seconds{2});
     second.set(Seconds{2});
     early.set(Seconds{1});
-    Alarm(clock, loop.crew()).sleep_until(Seconds{3});
+    Alarm(clock, loop.scheduler()).sleep_until(Seconds{3});
   }});
   EXPECT_THAT(acted, ElementsAre("early", "first", "second"));
 }
@@ -62,7 +62,7 @@ TEST(Clock, ATimerActsOnceAtTheTimeThatWasSetLast) {
   Timer timer(clock, [&] { times.push_back(clock.now().value()); });
   Timer cleared(clock, [&] { times.push_back(-1); });
   loop.run({[&] {
-    Alarm alarm(clock, loop.crew());
+    Alarm alarm(clock, loop.scheduler());
     timer.set(Seconds{1});
     timer.set(Seconds{3});  // later: its entry is put right when it is found too early
     cleared.set(Seconds{2});
@@ -83,7 +83,7 @@ TEST(Clock, ATimerThatIsMovedAgainAndAgainActsOnceAtTheLastTime) {
   Clock& clock = loop.clock();
   Timer timer(clock, [&] { times.push_back(clock.now().value()); });
   loop.run({[&] {
-    Alarm alarm(clock, loop.crew());
+    Alarm alarm(clock, loop.scheduler());
     for (const double when : {16.0, 15.0, 14.5, 8.0, 15.5, 12.0}) timer.move(Seconds{when});
     alarm.sleep_until(Seconds{11.5});
     timer.move(Seconds{12.5});
@@ -108,7 +108,7 @@ TEST(Clock, AnActionMaySetItsTimerAgain) {
   self = &timer;
   loop.run({[&] {
     timer.set(Seconds{1});
-    Alarm(clock, loop.crew()).sleep_until(Seconds{9});
+    Alarm(clock, loop.scheduler()).sleep_until(Seconds{9});
   }});
   EXPECT_EQ(acted, 3);
 }
@@ -119,7 +119,7 @@ TEST(Alarm, ARingEndsAWaitButNotASleep) {
   Alarm* alarm = nullptr;
   Timer ringer(clock, [&] { alarm->ring(); });
   loop.run({[&] {
-    Alarm own(clock, loop.crew());
+    Alarm own(clock, loop.scheduler());
     alarm = &own;
     ringer.set(Seconds{1});
     own.sleep_until(Seconds{2});
@@ -138,7 +138,7 @@ TEST(Alarm, ARingEndsAWaitButNotASleep) {
   }});
 }
 
-TEST(Crew, WhoFailsEndsAll) {
+TEST(Scheduler, WhoFailsEndsAll) {
   Loop loop;
   bool destroyed = false;
   struct Flag {
@@ -147,12 +147,12 @@ TEST(Crew, WhoFailsEndsAll) {
   };
   const auto waits = [&] {
     const Flag flag{destroyed};
-    Alarm(loop.clock(), loop.crew()).wait_until(kNever);
+    Alarm(loop.clock(), loop.scheduler()).wait_until(kNever);
     ADD_FAILURE() << "nobody rings";
   };
   const auto fails = [&](const char* how) {
     return [&, how] {
-      Alarm(loop.clock(), loop.crew()).sleep_until(Seconds{1});
+      Alarm(loop.clock(), loop.scheduler()).sleep_until(Seconds{1});
       throw UsageError(how);
     };
   };
@@ -160,14 +160,14 @@ TEST(Crew, WhoFailsEndsAll) {
   EXPECT_TRUE(destroyed) << "what was on its stack";
 }
 
-TEST(Crew, WaitingForEachOtherForEverIsAnError) {
+TEST(Scheduler, WaitingForEachOtherForEverIsAnError) {
   Loop loop;
-  const auto waits = [&] { Alarm(loop.clock(), loop.crew()).wait_until(kNever); };
+  const auto waits = [&] { Alarm(loop.clock(), loop.scheduler()).wait_until(kNever); };
   EXPECT_THROW(loop.run({waits, waits}), Error);
 }
 
 /// A stack has 256 KiB, of which a page or two are for where it begins and for who calls the rank's code.
-TEST(Crew, AStackHasRoomForALargeFrame) {
+TEST(Scheduler, AStackHasRoomForALargeFrame) {
   Loop loop;
   std::size_t touched = 0;
   loop.run({[&] {
@@ -177,21 +177,21 @@ TEST(Crew, AStackHasRoomForALargeFrame) {
   EXPECT_EQ(touched, (std::size_t{250} << 10U) / 64);
 }
 
-TEST(Crew, MoreRanksThanLinuxHasMappings) {
+TEST(Scheduler, MoreRanksThanLinuxHasMappings) {
   Loop loop;
   int ended = 0;
   const auto body = [&] {
-    Alarm(loop.clock(), loop.crew()).sleep_until(Seconds{1});
+    Alarm(loop.clock(), loop.scheduler()).sleep_until(Seconds{1});
     ++ended;
   };
   loop.run(std::vector<std::function<void()>>(40'000, body));
   EXPECT_EQ(ended, 40'000);
 }
 
-// ---- agenda ---------------------------------------------------------------------------------------------------------
+// ---- event queue ----------------------------------------------------------------------------------------------------
 
-/// What an agenda holds in these tests.
-class Call final : public Happening {
+/// What an event queue holds in these tests.
+class Call final : public QueuedEvent {
  public:
   explicit Call(std::function<void()> action) : action_(std::move(action)) {}
   void happen() override { action_(); }
@@ -200,13 +200,13 @@ class Call final : public Happening {
   std::function<void()> action_;
 };
 
-class AgendaTest : public ::testing::Test {
+class EventQueueTest : public ::testing::Test {
  protected:
   void add(Seconds when, int number, const std::function<void()>& more = {}) {
-    agenda_.add(when, std::make_shared<Call>([this, number, more] {
-                  happened_.push_back(number);
-                  if (more) more();
-                }));
+    event_queue_.add(when, std::make_shared<Call>([this, number, more] {
+                       happened_.push_back(number);
+                       if (more) more();
+                     }));
   }
   /// The timers act as the event loop lets them.
   void pass(Seconds until) {
@@ -219,11 +219,11 @@ class AgendaTest : public ::testing::Test {
   }
 
   Clock clock_;
-  Agenda agenda_{clock_};
+  EventQueue event_queue_{clock_};
   std::vector<int> happened_;
 };
 
-TEST_F(AgendaTest, TimesComeInOrder) {
+TEST_F(EventQueueTest, TimesComeInOrder) {
   add(Seconds{3e-6}, 3);
   add(Seconds{1e-6}, 1);
   add(Seconds{2e-6}, 2);
@@ -233,21 +233,21 @@ TEST_F(AgendaTest, TimesComeInOrder) {
   EXPECT_THAT(happened_, ElementsAre(1, 2, 3));
 }
 
-TEST_F(AgendaTest, OfOneTimeTheFirstAddedComesFirst) {
+TEST_F(EventQueueTest, OfOneTimeTheFirstAddedComesFirst) {
   for (int number = 0; number < 5; ++number) add(Seconds{1e-6}, number);
   pass(Seconds{1e-6});
   EXPECT_THAT(happened_, ElementsAre(0, 1, 2, 3, 4));
 }
 
-TEST_F(AgendaTest, WhatIsAddedForNowHappensInTheSameRun) {
+TEST_F(EventQueueTest, WhatIsAddedForNowHappensInTheSameRun) {
   add(Seconds{}, 1, [this] { add(Seconds{}, 2); });
-  agenda_.run();
+  event_queue_.run();
   EXPECT_THAT(happened_, ElementsAre(1, 2));
 }
 
-TEST_F(AgendaTest, NothingHappensOnceItIsClosed) {
+TEST_F(EventQueueTest, NothingHappensOnceItIsClosed) {
   add(Seconds{1e-6}, 1);
-  agenda_.close();
+  event_queue_.close();
   pass(Seconds{2e-6});
   EXPECT_THAT(happened_, IsEmpty());
 }

@@ -174,10 +174,10 @@ TEST(MaxMinFlows, OfOnePortDoNotConcernThoseOfAnother) {
     for (int i = 0; i < 3; ++i) flows.push_back(network.start({.links = {port, &wide}}, Bytes{1'000'000}, listener));
   }
   network.share();
-  EXPECT_EQ(network.concerned(), 6U);
+  EXPECT_EQ(network.affected(), 6U);
   network.drop(flows[0]);
   network.share();
-  EXPECT_EQ(network.concerned(), 2U);
+  EXPECT_EQ(network.affected(), 2U);
   for (std::size_t i = 1; i < flows.size(); ++i) {
     EXPECT_NEAR(network.rate(*flows[i].flow), i < 3 ? 1e9 / 2 : 1e9 / 3, 1) << i;
   }
@@ -199,18 +199,18 @@ TEST(MaxMinFlows, AFlowThatHasLessLeavesALinkRoomOnEitherSideOfIt) {
     };
     const FlowId own = start({&wider, &wide, &slowed});
     network.share();
-    EXPECT_EQ(network.concerned(), 0U) << "nobody holds it up";
+    EXPECT_EQ(network.affected(), 0U) << "nobody holds it up";
     EXPECT_EQ(network.rate(*own.flow), 3e9);
     std::vector<FlowId> others;
     for (int i = 0; i < 3; ++i) others.push_back(start({&port, &wide}));
     network.share();
-    EXPECT_EQ(network.concerned(), 4U);
+    EXPECT_EQ(network.affected(), 4U);
     network.set_rate(slowed, Rate{1.5e9});
     network.share();
     EXPECT_NEAR(network.rate(*own.flow), 1.5e9, 1);
     network.drop(others.back());
     network.share();
-    EXPECT_EQ(network.concerned(), 2U) << "those of the port";
+    EXPECT_EQ(network.affected(), 2U) << "those of the port";
     EXPECT_NEAR(network.rate(*others.front().flow), 1e9 / 2, 1);
   }
 }

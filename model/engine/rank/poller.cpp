@@ -1,4 +1,4 @@
-#include "model/engine/rank/lookout.hpp"
+#include "model/engine/rank/poller.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -7,19 +7,19 @@
 
 namespace twinlink::model {
 
-bool Lookout::look() {
+bool Poller::poll() {
   const auto is_free = [](const OperationPtr& ended) {
     return ended->kind == Operation::Kind::recv_control || ended->kind == Operation::Kind::host_work;
   };
   if (see(is_free)) return true;
   bool seen = false;
-  for (const auto& [index, stream] : transport_.streams()) seen = look_at_copies(stream) || seen;
-  return seen || look_at_messages();
+  for (const auto& [index, stream] : transport_.streams()) seen = poll_copies(stream) || seen;
+  return seen || poll_messages();
 }
 
 /// The rank knows of the ends of all that `found` says yes to. False: of none.
 template <class Found>
-bool Lookout::see(Found found) {
+bool Poller::see(Found found) {
   const auto others = std::stable_partition(ended_.begin(), ended_.end(), std::not_fn(found));
   for (auto ended = others; ended != ended_.end(); ++ended) (*ended)->seen = true;
   const bool any = others != ended_.end();
@@ -29,7 +29,7 @@ bool Lookout::see(Found found) {
 
 /// Asks for the copies of a stream, which end one after the other: for the oldest first, and where that has ended for
 /// the newest, which tells for all. Others go on meanwhile. What is told by a word in memory costs nothing.
-bool Lookout::look_at_copies(const Queue& stream) {
+bool Poller::poll_copies(const Queue& stream) {
   const auto& failed_poll = costs_.failed_poll;
   const auto of_stream = [&](const OperationPtr& ended) { return ended->is_copy() && ended->queue == &stream; };
   const auto fail = [&](const OperationPtr& copy) {
@@ -61,7 +61,7 @@ bool Lookout::look_at_copies(const Queue& stream) {
 }
 
 /// The same for messages, which are all asked for at once. To take in what has come costs.
-bool Lookout::look_at_messages() {
+bool Poller::poll_messages() {
   Seconds time{};
   for (const OperationPtr& operation : ended_) {
     if (operation->is_message()) time += operation->report.completion;

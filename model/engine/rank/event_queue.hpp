@@ -1,7 +1,7 @@
-// Agenda: what happens to one rank by itself, at its time and outside of the rank's code: the end of a latency, a
+// EventQueue: what happens to one rank by itself, at its time and outside of the rank's code: the end of a latency, a
 // control message that arrives, a core that is through with its work. The rank's own event queue.
 //
-//   agenda.add(now() + 8.58_us, operation);    // Operation::happen() is called then
+//   event_queue.add(now() + 8.58_us, operation);    // Operation::happen() is called then
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,28 @@
 
 namespace twinlink::model {
 
-/// What can stand on an agenda: an operation whose latency runs, control messages that are on their way.
-class Happening {
+/// What can stand in an event queue: an operation whose latency runs, control messages that are on their way.
+class QueuedEvent {
  public:
-  Happening() = default;
-  virtual ~Happening() = default;
-  Happening(const Happening&) = delete;
-  Happening& operator=(const Happening&) = delete;
+  QueuedEvent() = default;
+  virtual ~QueuedEvent() = default;
+  QueuedEvent(const QueuedEvent&) = delete;
+  QueuedEvent& operator=(const QueuedEvent&) = delete;
 
   virtual void happen() = 0;
 };
 
-/// Each happening comes once for each time that it was added, in the order of times, and those of one time in the order
+/// Each event comes once for each time that it was added, in the order of times, and those of one time in the order
 /// in which they were added.
-class Agenda {
+class EventQueue {
  public:
   /// `clock` outlives it.
-  explicit Agenda(Clock& clock) : clock_(clock), timer_(clock, [this] { act(); }) {}
-  Agenda(const Agenda&) = delete;
-  Agenda& operator=(const Agenda&) = delete;
+  explicit EventQueue(Clock& clock) : clock_(clock), timer_(clock, [this] { act(); }) {}
+  EventQueue(const EventQueue&) = delete;
+  EventQueue& operator=(const EventQueue&) = delete;
 
   /// `what` happens at `when`, or, if that is past, in the next run(). It lives at least until then.
-  void add(Seconds when, std::shared_ptr<Happening> what);
+  void add(Seconds when, std::shared_ptr<QueuedEvent> what);
   /// All that is due by now happens, and what it adds for now. Also comes by itself, at each time that was asked for.
   void run();
   /// Nothing happens any more.
@@ -44,7 +44,7 @@ class Agenda {
   struct Entry {
     Seconds when{};
     std::uint64_t number = 0;
-    std::shared_ptr<Happening> what;
+    std::shared_ptr<QueuedEvent> what;
   };
   [[nodiscard]] static bool later(const Entry& a, const Entry& b);
   void act();

@@ -1,4 +1,4 @@
-#include "model/engine/flows/crew.hpp"
+#include "model/engine/flows/scheduler.hpp"
 
 #include <sys/mman.h>
 
@@ -26,87 +26,87 @@ constexpr std::size_t kMostGuards = 8192;
 
 }  // namespace
 
-Crew::~Crew() {
-  members_.clear();
+Scheduler::~Scheduler() {
+  tasks_.clear();
   if (slab_ != nullptr) munmap(slab_, slab_size_);
 }
 
-void Crew::add(std::function<void()> body) {
+void Scheduler::add(std::function<void()> body) {
   assert(slab_ == nullptr);
-  Member& member = members_.emplace_back();
-  member.body = std::move(body);
-  member.crew = this;
-  ready_.push_back(&member);
+  Task& task = tasks_.emplace_back();
+  task.body = std::move(body);
+  task.scheduler = this;
+  ready_.push_back(&task);
 }
 
-void Crew::make_stacks() {
-  slab_size_ = members_.size() * kDistance;
+void Scheduler::make_stacks() {
+  slab_size_ = tasks_.size() * kDistance;
   void* slab = mmap(nullptr, slab_size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (slab == MAP_FAILED) throw std::bad_alloc();
   slab_ = static_cast<std::byte*>(slab);
   std::byte* stack = slab_;
   std::size_t number = 0;
-  for (Member& member : members_) {
-    const bool guarded = members_.size() <= kMostGuards;
+  for (Task& task : tasks_) {
+    const bool guarded = tasks_.size() <= kMostGuards;
     if (guarded && mprotect(stack, kPage, PROT_NONE) != 0) throw std::bad_alloc();
     const std::size_t guard = guarded ? kPage : 0;
     const std::size_t lower = number++ * kStagger % kPage;
-    member.fiber.emplace(std::span(stack + guard, kDistance - guard - lower));
+    task.fiber.emplace(std::span(stack + guard, kDistance - guard - lower));
     stack += kDistance;
   }
 }
 
-void Crew::run(Member& member) {
+void Scheduler::run(Task& task) {
   const auto body = [](void* argument) {
-    const Member& self = *static_cast<Member*>(argument);
+    const Task& self = *static_cast<Task*>(argument);
     try {
       self.body();
     } catch (const GivenUp&) {
       // As it was told.
     } catch (...) {
-      self.crew->failed_();
+      self.scheduler->failed_();
     }
-    ++self.crew->ended_;
+    ++self.scheduler->ended_;
   };
-  member.woken = false;
-  running_ = &member;
-  if (member.fiber->ended()) member.fiber->begin(body, &member);
-  member.fiber->go_on();
+  task.woken = false;
+  running_ = &task;
+  if (task.fiber->ended()) task.fiber->begin(body, &task);
+  task.fiber->go_on();
   running_ = nullptr;
 }
 
-bool Crew::run_ready() {
+bool Scheduler::run_ready() {
   if (ready_.empty()) return false;
   if (slab_ == nullptr) make_stacks();
   running_now_.swap(ready_);
-  for (Member* member : running_now_) run(*member);
+  for (Task* task : running_now_) run(*task);
   running_now_.clear();
   return true;
 }
 
-void Crew::give_up() {
+void Scheduler::give_up() {
   given_up_ = true;
   ready_.clear();
-  for (Member& member : members_) {
-    while (member.fiber && !member.fiber->ended()) run(member);
+  for (Task& task : tasks_) {
+    while (task.fiber && !task.fiber->ended()) run(task);
   }
-  ended_ = members_.size();
+  ended_ = tasks_.size();
 }
 
-void Crew::pause() {
+void Scheduler::pause() {
   assert(running_ != nullptr);
   if (given_up_) throw GivenUp{};
   running_->fiber->pause();
   if (given_up_) throw GivenUp{};
 }
 
-void Crew::wake(Member& member) {
-  if (!std::exchange(member.woken, true)) ready_.push_back(&member);
+void Scheduler::wake(Task& task) {
+  if (!std::exchange(task.woken, true)) ready_.push_back(&task);
 }
 
 void Alarm::sleep_until(Seconds wake) {
-  bedtime_.set(wake);
-  block(bedtime_);
+  sleep_timer_.set(wake);
+  block(sleep_timer_);
 }
 
 void Alarm::wait_until(Seconds deadline) {
@@ -123,7 +123,7 @@ void Alarm::wake_up() {
   // Once only: a second one would cut the next sleep short.
   if (asleep_ == nullptr) return;
   listens_ = false;
-  crew_.wake(*std::exchange(asleep_, nullptr));
+  scheduler_.wake(*std::exchange(asleep_, nullptr));
 }
 
 void Alarm::block(Timer& timer) {
@@ -137,8 +137,8 @@ void Alarm::block(Timer& timer) {
       timer.clear();
     }
   } const awake{*this, timer};
-  asleep_ = crew_.running();
-  crew_.pause();
+  asleep_ = scheduler_.running();
+  scheduler_.pause();
 }
 
 }  // namespace twinlink::model

@@ -1,4 +1,4 @@
-// Crew: the code of all ranks, which takes turns on one processor; and alarms, on which a rank sleeps.
+// Scheduler: the code of all ranks, which takes turns on one processor; and alarms, on which a rank sleeps.
 //
 // A rank's code runs until it waits. Then it pauses, and EventLoop lets the next one run, or time pass:
 //
@@ -24,12 +24,12 @@ struct GivenUp {};
 
 /// Fibers on one slab of stacks. A mapping of its own for each, with a guard page, would end at half of Linux's limit
 /// of 65,530 mappings.
-class Crew {
+class Scheduler {
  public:
-  Crew() = default;
-  ~Crew();
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
+  Scheduler() = default;
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
 
   /// Code that run_ready() will begin. Before the first of them runs. What it throws passes on to `failed`, but for
   /// GivenUp.
@@ -40,28 +40,28 @@ class Crew {
   bool run_ready();
   /// From outside: waits of all throw GivenUp, until everybody has ended.
   void give_up();
-  [[nodiscard]] bool all_ended() const { return ended_ == members_.size(); }
+  [[nodiscard]] bool all_ended() const { return ended_ == tasks_.size(); }
 
-  struct Member {
+  struct Task {
     std::function<void()> body;
-    Crew* crew = nullptr;
+    Scheduler* scheduler = nullptr;
     std::optional<Fiber> fiber{};
     bool woken = true;  ///< it is among those that are ready
   };
   /// Who runs now; null outside.
-  [[nodiscard]] Member* running() { return running_; }
+  [[nodiscard]] Task* running() { return running_; }
   /// Whoever runs sleeps until somebody wakes it.
   void pause();
-  void wake(Member& member);
+  void wake(Task& task);
 
  private:
   void make_stacks();
-  void run(Member& member);
+  void run(Task& task);
 
-  std::deque<Member> members_;
-  std::vector<Member*> ready_;
-  std::vector<Member*> running_now_;
-  Member* running_ = nullptr;
+  std::deque<Task> tasks_;
+  std::vector<Task*> ready_;
+  std::vector<Task*> running_now_;
+  Task* running_ = nullptr;
   std::size_t ended_ = 0;
   bool given_up_ = false;
   std::function<void()> failed_;
@@ -72,8 +72,8 @@ class Crew {
 /// Where one rank sleeps.
 class Alarm {
  public:
-  Alarm(Clock& clock, Crew& crew)
-      : crew_(crew), bedtime_(clock, [this] { wake_up(); }), deadline_(clock, [this] { wake_up(); }) {}
+  Alarm(Clock& clock, Scheduler& scheduler)
+      : scheduler_(scheduler), sleep_timer_(clock, [this] { wake_up(); }), deadline_(clock, [this] { wake_up(); }) {}
 
   /// Who calls it sleeps until `wake`.
   void sleep_until(Seconds wake);
@@ -86,10 +86,10 @@ class Alarm {
   void block(Timer& timer);
   void wake_up();
 
-  Crew& crew_;
-  Timer bedtime_;
+  Scheduler& scheduler_;
+  Timer sleep_timer_;
   Timer deadline_;  ///< apart, for it often stays the same from one wait to the next
-  Crew::Member* asleep_ = nullptr;
+  Scheduler::Task* asleep_ = nullptr;
   bool listens_ = false;  ///< while asleep
 };
 

@@ -1,4 +1,4 @@
-// Lookout: how a rank learns which of its operations have ended. SimRank::complete() adds what has ended, and
+// Poller: how a rank learns which of its operations have ended. SimRank::complete() adds what has ended, and
 // wait_any() looks before it returns anything or sleeps.
 #pragma once
 
@@ -13,13 +13,13 @@ namespace twinlink::model {
 
 /// A rank asks for all that is under way, again and again, as a rank on a real machine does, and its CPU is busy with
 /// that. What it has found is `seen`.
-class Lookout {
+class Poller {
  public:
   /// `costs` on the rank's own `cpu`, that and its `transport` outlive it.
-  Lookout(const RuntimeCosts& costs, Cpu& cpu, const Transport& transport)
+  Poller(const RuntimeCosts& costs, Cpu& cpu, const Transport& transport)
       : costs_(costs), cpu_(cpu), transport_(transport) {}
-  Lookout(const Lookout&) = delete;
-  Lookout& operator=(const Lookout&) = delete;
+  Poller(const Poller&) = delete;
+  Poller& operator=(const Poller&) = delete;
 
   /// An operation has ended; the rank does not know yet.
   void add(const OperationPtr& ended) { ended_.push_back(ended); }
@@ -31,13 +31,13 @@ class Lookout {
   /// The rank's code looks once, in this order: control messages, signals and work of other cores, which cost nothing
   /// to find; copies, each with its `completion`; messages, likewise. It stops after the first of these groups in which
   /// something has ended, since the rank can go on with that. Returns whether anything has.
-  bool look();
+  bool poll();
 
  private:
   template <class Found>
   bool see(Found found);
-  bool look_at_copies(const Queue& stream);
-  bool look_at_messages();
+  bool poll_copies(const Queue& stream);
+  bool poll_messages();
 
   const RuntimeCosts& costs_;
   Cpu& cpu_;

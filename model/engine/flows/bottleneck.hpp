@@ -1,4 +1,4 @@
-// Throat: what can come to a link at the most, by the tighter links that its flows have crossed before it or will
+// Bottleneck: what can come to a link at the most, by the tighter links that its flows have crossed before it or will
 // cross behind it.
 #pragma once
 
@@ -12,7 +12,7 @@ struct SharedLink;
 
 /// One side of a link. Its flows, each by the tightest link of its way on that side: all flows of one such link bring
 /// no more than that one lets through.
-class Throat {
+class Bottleneck {
  public:
   /// A place of no flow.
   static constexpr std::uint32_t kNone = 0xffffffff;

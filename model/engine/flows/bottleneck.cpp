@@ -1,4 +1,4 @@
-#include "model/engine/flows/throat.hpp"
+#include "model/engine/flows/bottleneck.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -7,7 +7,7 @@
 
 namespace twinlink::model {
 
-std::uint32_t Throat::add(const SharedLink* tightest, double most) {
+std::uint32_t Bottleneck::add(const SharedLink* tightest, double most) {
   auto part = std::ranges::find_if(parts_, [&](const Part& each) { return each.tightest == tightest; });
   if (part == parts_.end()) {
     part = std::ranges::find_if(parts_, [](const Part& each) { return each.flows == 0; });
@@ -22,14 +22,14 @@ std::uint32_t Throat::add(const SharedLink* tightest, double most) {
   return static_cast<std::uint32_t>(part - parts_.begin());
 }
 
-void Throat::change(std::uint32_t place, double by) { parts_[place].most += by; }
+void Bottleneck::change(std::uint32_t place, double by) { parts_[place].most += by; }
 
-void Throat::remove(std::uint32_t place, double most) {
+void Bottleneck::remove(std::uint32_t place, double most) {
   Part& part = parts_[place];
   part.most = --part.flows == 0 ? 0 : part.most - most;
 }
 
-double Throat::most_for(const SharedLink& link) const {
+double Bottleneck::most_for(const SharedLink& link) const {
   double sum = 0;
   for (const Part& part : parts_) {
     if (part.flows == 0) continue;
