@@ -98,8 +98,8 @@ void choose_protocols(Options& options) {
   const Platform platform = read_platform(options.platform);
   const SimulatedJob& job = options.job;
   const bool one_job = options.jobs == 1 && options.background.empty();
-  note_choice(
-      choose_protocols(options.job.workload, platform, places_of_ranks(platform, job.place, one_job ? job.ranks : 0)));
+  note_choice(model::choose_protocols(options.job.workload, platform,
+                                      places_of_ranks(platform, job.place, one_job ? job.ranks : 0)));
 }
 
 /// Protocols that were chosen stand behind the algorithm.

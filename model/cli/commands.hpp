@@ -11,12 +11,14 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "model/engine/flows/platform_names.hpp"
 #include "model/engine/simulation.hpp"
 #include "model/study/jobs/simulated_job.hpp"
 #include "model/study/survey.hpp"
 #include "model/study/sweep/study_database.hpp"
 #include "model/study/watch/round_watch.hpp"
 #include "platforms/machine/platform.hpp"
+#include "platforms/reader/platform_reader.hpp"
 #include "platforms/tools/faults.hpp"
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/results/json_value.hpp"
@@ -77,6 +79,7 @@ enum class Naming { by_option, as_argument_too };
 void add_platform_options(CLI::App& command, PlatformOptions& options, Naming naming = Naming::as_argument_too);
 /// What a command changes of the machine that its file describes: --set, --without, --degrade, --fail.
 void add_change_options(CLI::App& command, PlatformOptions& options);
+using platforms::read_platform;  // of a file
 Platform read_platform(const PlatformOptions& options);
 /// The same for one protocol: what the switches of a library among its settings say of messages within a node counts.
 Platform read_platform(const PlatformOptions& options, const Protocol& protocol, bench::SettingsOptions& settings);

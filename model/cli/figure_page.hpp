@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "model/engine/flows/platform_names.hpp"
 #include "platforms/machine/platform.hpp"
 #include "platforms/report/document.hpp"
 #include "protocols/bench/figure/figures.hpp"

@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
   namespace bench = twinlink::bench;
   CLI::App app{"GPU interconnect protocols on a simulated machine", "twinlink-sim"};
   app.set_version_flag("--version", fmt::format("{} (SimGrid {}, platform schema {})", model::program_name(),
-                                                model::simgrid_version(), model::kPlatformSchema));
+                                                model::simgrid_version(), twinlink::platforms::kPlatformSchema));
   app.require_subcommand(1);
   model::Program program{.app = app, .command_line = bench::command_line(argc, argv)};
   model::add_run_command(program);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "model/cli/observed_message.hpp"
+#include "model/engine/flows/platform_names.hpp"
 #include "platforms/machine/platform.hpp"
 #include "platforms/report/document.hpp"
 #include "platforms/tools/drawing.hpp"

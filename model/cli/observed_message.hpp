@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "model/engine/flows/platform_names.hpp"
 #include "model/study/watch/link_shares.hpp"
 #include "platforms/machine/platform.hpp"
 #include "protocols/bench/cli/layout_options.hpp"

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
+#include "model/engine/flows/platform_names.hpp"
 #include "model/study/jobs/simulated_job.hpp"
 #include "model/study/message_times.hpp"
 #include "platforms/machine/platform.hpp"

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/engine/flows/platform_names.hpp"
 #include "model/study/watch/round_watch.hpp"
 #include "platforms/machine/platform.hpp"
 #include "platforms/report/document.hpp"

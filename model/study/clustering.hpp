@@ -8,6 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "model/engine/flows/platform_names.hpp"
 #include "model/engine/simulation.hpp"
 #include "platforms/machine/platform.hpp"
 #include "protocols/bench/workload/measure_workload.hpp"

@@ -1,6 +1,7 @@
 // The curves of the figures, simulated.
 #pragma once
 
+#include "model/engine/flows/platform_names.hpp"
 #include "platforms/machine/platform.hpp"
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/figure/figures.hpp"

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/engine/flows/platform_names.hpp"
 #include "platforms/machine/platform.hpp"
 #include "protocols/bench/cli/settings_options.hpp"
 #include "protocols/bench/results/results.hpp"

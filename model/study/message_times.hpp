@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/engine/flows/platform_names.hpp"
 #include "platforms/machine/platform.hpp"
 #include "protocols/bench/cli/progress.hpp"
 #include "protocols/bench/results/results.hpp"

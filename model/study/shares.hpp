@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "model/engine/flows/platform_names.hpp"
 #include "platforms/machine/platform.hpp"
 #include "protocols/bench/workload/array_job.hpp"
 #include "protocols/core/path.hpp"

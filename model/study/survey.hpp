@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "model/engine/flows/platform_names.hpp"
 #include "model/study/advice.hpp"
 #include "platforms/machine/platform.hpp"
 #include "protocols/bench/cli/progress.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 std::optional<Seconds> launching(const Topology& topology, std::size_t gpu, bool as_graph) {
   const RuntimeCosts& costs = topology.platform().runtime;
@@ -44,4 +44,4 @@ Seconds transform_time(const TransformCosts& costs, const Transform& transform) 
   return std::max(memory, compute);
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

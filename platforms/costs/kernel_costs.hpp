@@ -9,7 +9,7 @@
 #include "platforms/costs/transfer_costs.hpp"
 #include "protocols/core/transform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 // Of a program on a GPU, or of a graph of them. What the platform does not say is as of a kernel that copies within the
 // GPU; nothing where it does not say that either.
@@ -32,4 +32,4 @@ Seconds transform_time(const TransformCosts& costs, const Transform& transform);
 /// Passes of one length: 1 up to 4096, 2 up to 4096 squared, ...
 int passes_of(std::uint64_t length);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

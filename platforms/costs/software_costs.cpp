@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 void scale(Sourced<Seconds>& cost, double speed) { cost.value = on_cpu(cost.value, speed); }
@@ -80,4 +80,4 @@ Seconds blocks_apart(const Platform& platform, const RuntimeCosts& costs, Engine
   return each * static_cast<double>(blocks);
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -8,7 +8,7 @@
 
 #include "platforms/topology/topology.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// How fast the CPUs of a memory run the code of driver and library: 1 where nothing is said.
 inline double cpu_speed(const HostMemory& memory) { return memory.speed ? memory.speed->value.of_one : 1; }
@@ -39,4 +39,4 @@ Seconds registering(const Platform& platform, const RuntimeCosts& costs, Bytes s
 /// What `blocks` that lie apart add to a copy.
 Seconds blocks_apart(const Platform& platform, const RuntimeCosts& costs, Engine engine, std::size_t blocks);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

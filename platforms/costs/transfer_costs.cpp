@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 bool is_host(Memory memory) { return memory != Memory::device; }
@@ -296,4 +296,4 @@ Seconds latency(const Topology& topology, int from_node, Location from, std::spa
   return longest;
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -10,7 +10,7 @@
 #include "platforms/costs/software_costs.hpp"
 #include "platforms/topology/topology.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// A copy in chunks that each go through a buffer: the first fills it, and then one is copied in while the next is
 /// copied out.
@@ -105,4 +105,4 @@ std::optional<Rate> narrowest(const Topology& topology, Location from, std::span
 Seconds latency(const Topology& topology, int from_node, Location from, std::span<const Adapters> adapters, int to_node,
                 Location to);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

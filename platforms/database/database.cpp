@@ -5,7 +5,7 @@
 
 #include "protocols/core/errors.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 void Database::Close::operator()(sqlite3* connection) const { sqlite3_close(connection); }
 
@@ -99,4 +99,4 @@ void Transaction::commit() {
   done_ = true;
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

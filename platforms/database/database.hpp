@@ -14,7 +14,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 class Database {
  public:
@@ -87,4 +87,4 @@ class Transaction {
   bool done_ = false;
 };
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

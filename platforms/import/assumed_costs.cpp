@@ -10,7 +10,7 @@
 
 #include "platforms/machine/platform_fields.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 const char* const kAsH200 = "as measured beside an H200 with CUDA 12, rounded; a guess for this machine";
@@ -176,4 +176,4 @@ void assume_costs(Platform& platform, const Platform* base) {
   if (base != nullptr) borrow_costs(platform, *base);
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -6,7 +6,7 @@
 
 #include "platforms/machine/platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// A number without a measurement. `why` says why it is not absurd.
 template <class T>
@@ -19,4 +19,4 @@ Sourced<T> assumed(T value, std::string why) {
 /// where `platform` has one. `base` may be null.
 void assume_costs(Platform& platform, const Platform* base);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -11,7 +11,7 @@
 #include "platforms/machine/pcie.hpp"
 #include "protocols/core/errors.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 constexpr std::string_view kNvidia = "10de:";
@@ -193,4 +193,4 @@ Sourced<Rate> link_rate(GpuLinks::Kind kind, const std::pair<int, int>& capabili
   return nvlink(50, "5", why);
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -8,7 +8,7 @@
 
 #include "platforms/import/node_description.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// What a data sheet says of a GPU.
 struct GpuModel {
@@ -52,4 +52,4 @@ Sourced<Rate> nvlink_rate_of_speed(unsigned reported, const std::pair<int, int>&
 /// One link of a GPU whose source tells no rate.
 Sourced<Rate> link_rate(GpuLinks::Kind kind, const std::pair<int, int>& capability);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -10,7 +10,7 @@
 
 #include "platforms/import/gpu_models.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 constexpr unsigned kNetworkClass = 0x02;
@@ -240,4 +240,4 @@ NodeDescription describe(const HwlocTopology& topology, std::string name) {
   return Gatherer(topology, std::move(name)).take();
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -7,9 +7,9 @@
 #include "platforms/import/hwloc_topology.hpp"
 #include "platforms/import/node_description.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// GPUs are numbered by their bus ids; peer access is unknown. `name` is the host's.
 NodeDescription describe(const HwlocTopology& topology, std::string name);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

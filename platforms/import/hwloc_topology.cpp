@@ -17,7 +17,7 @@
 #include "platforms/import/xml_depth.hpp"
 #include "protocols/core/errors.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 hwloc_topology_t make_topology() {
@@ -135,4 +135,4 @@ std::string list_of(hwloc_const_bitmap_t set) {
   return text.data();
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

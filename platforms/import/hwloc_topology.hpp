@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// Topology of this machine, or one that somebody has written down. Devices and bridges that matter are in it.
 class HwlocTopology {
@@ -52,4 +52,4 @@ class Bitmap {
 /// "0-7,16".
 std::string list_of(hwloc_const_bitmap_t set);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -7,7 +7,7 @@
 #include "platforms/import/xml_text.hpp"
 #include "protocols/core/errors.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 NodeDescription describe(const std::string& text, const std::string& file) {
@@ -36,4 +36,4 @@ SketchedPlatform import_topology(const std::string& text, const std::string& fil
   return sketch(std::move(node), title);
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

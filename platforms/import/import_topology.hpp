@@ -5,7 +5,7 @@
 
 #include "platforms/import/node_sketch.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// Finds out by `text` what it is. Numbers that the tool does not tell are assumed. An InputError that names `file` and
 /// the line for what is not understood. `name` is the platform's. All GPUs are of the model `gpu`, see model_named(),
@@ -17,4 +17,4 @@ SketchedPlatform import_topology(const std::string& text, const std::string& fil
 NodeDescription describe_topo_matrix(const std::string& text, const std::string& file);
 NodeDescription describe_nccl_xml(const std::string& text, const std::string& file);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

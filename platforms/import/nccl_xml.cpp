@@ -12,7 +12,7 @@
 #include "platforms/import/import_topology.hpp"
 #include "platforms/import/xml_text.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using Kind = PciFacts::Kind;
@@ -243,4 +243,4 @@ NodeDescription describe_nccl_xml(const std::string& text, const std::string& fi
   return NcclImport(text, file).take();
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

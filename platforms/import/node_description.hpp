@@ -12,7 +12,7 @@
 #include "protocols/core/path.hpp"
 #include "protocols/core/units.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// A NUMA domain with CPUs.
 struct NumaFacts {
@@ -87,4 +87,4 @@ struct NodeDescription {
   std::vector<std::string> remarks{};      ///< what else the source says, for the file's heading
 };
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

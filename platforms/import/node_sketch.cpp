@@ -16,7 +16,7 @@
 #include "platforms/reader/node_checks.hpp"
 #include "platforms/topology/topology.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using Kind = PciFacts::Kind;
@@ -495,4 +495,4 @@ SketchedPlatform sketch(NodeDescription node, const std::string& title, const Pl
   return Builder(std::move(node), base).take(title);
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -8,7 +8,7 @@
 #include "platforms/import/node_description.hpp"
 #include "platforms/machine/platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 struct SketchedPlatform {
   Platform platform{};
@@ -20,4 +20,4 @@ struct SketchedPlatform {
 /// `base`, which may be null. `title` is the heading's first line.
 SketchedPlatform sketch(NodeDescription node, const std::string& title, const Platform* base = nullptr);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

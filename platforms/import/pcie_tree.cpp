@@ -6,7 +6,7 @@
 #include <cassert>
 #include <utility>
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using Kind = PciFacts::Kind;
@@ -63,4 +63,4 @@ PcieTree::Uplink PcieTree::up(std::size_t index, const std::optional<Sourced<Rat
   return {fmt::format("root{}", pci_[index].socket), std::move(rate)};
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -9,7 +9,7 @@
 
 #include "platforms/import/node_description.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 class PcieTree {
  public:
@@ -38,4 +38,4 @@ class PcieTree {
   std::vector<Hub> hubs_{};
 };
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

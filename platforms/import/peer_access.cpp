@@ -8,7 +8,7 @@
 
 #include "platforms/topology/topology.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 /// The driver's reason; empty: they reach each other.
@@ -54,4 +54,4 @@ void add_peers(const NodeDescription& node, Platform& platform, std::vector<std:
   if (!follows) platform.node.peers = std::move(peers);
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -14,7 +14,7 @@
 #include "platforms/import/import_topology.hpp"
 #include "protocols/core/errors.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 /// Of one GPU: those of H100 to B200 (NVIDIA's data sheets); those before had 12 at most.
@@ -415,4 +415,4 @@ NodeDescription describe_topo_matrix(const std::string& text, const std::string&
   return MatrixImport(text, file).take();
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

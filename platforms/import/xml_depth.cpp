@@ -4,7 +4,7 @@
 
 #include "protocols/core/errors.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 void require_shallow_xml(std::string_view text, const std::string& file) {
   constexpr int kDeepest = 128;
@@ -31,4 +31,4 @@ void require_shallow_xml(std::string_view text, const std::string& file) {
   }
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

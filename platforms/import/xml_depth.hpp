@@ -4,10 +4,10 @@
 #include <string>
 #include <string_view>
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// An InputError that names `file` if elements of `text` are nested deeper than in any description of a machine. Text
 /// that is no XML passes.
 void require_shallow_xml(std::string_view text, const std::string& file);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -7,7 +7,7 @@
 #include "platforms/import/xml_depth.hpp"
 #include "protocols/core/errors.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 XmlText::XmlText(std::string text, std::string file) : text_(std::move(text)), file_(std::move(file)) {
   require_shallow_xml(text_, file_);
@@ -32,4 +32,4 @@ std::optional<int> XmlText::integer(pugi::xml_node node, const char* attribute) 
   return value;
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -7,7 +7,7 @@
 
 #include <pugixml.hpp>
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 class XmlText {
  public:
@@ -28,4 +28,4 @@ class XmlText {
   pugi::xml_document document_{};
 };
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

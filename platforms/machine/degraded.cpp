@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 class Degradation {
@@ -124,4 +124,4 @@ bool degrade(Platform& platform, std::string_view part, double share, const std:
   });
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -8,7 +8,7 @@
 
 #include "platforms/machine/platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// What degrade() knows by name: links, GPUs, adapters, hubs, memories.
 std::vector<std::string> degradable_parts(const Platform& platform);
@@ -26,4 +26,4 @@ bool degrade(Platform& platform, std::string_view part, double share, const std:
 bool degrade(Platform& platform, std::string_view part, double share, const std::string& why,
              std::set<const void*>& shrunk);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

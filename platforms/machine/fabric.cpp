@@ -10,7 +10,7 @@
 
 #include "protocols/core/enum_table.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// Of a torus, at most.
 constexpr int kDimensions = 8;
@@ -270,4 +270,4 @@ std::string describe(const Fabric& fabric, std::int64_t nodes, int nics) {
                      100 * fabric.bisection(nodes, nics));
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

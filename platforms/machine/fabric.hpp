@@ -12,7 +12,7 @@
 #include "platforms/yaml/sourced.hpp"
 #include "protocols/core/units.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// GPUDirect RDMA: the adapters read and write device memory, where all on the way forward it.
 struct Rdma {
@@ -174,4 +174,4 @@ Rate fabric_link_rate(const Fabric& fabric, int nics, std::uint64_t link);
 /// Name of a Hop's link: its kind, and the numbers that tell those of a kind apart: "leaf 3 up 0", "group 0 to 2".
 std::string fabric_link_name(std::uint64_t link);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -15,7 +15,7 @@
 #include "platforms/machine/fabric_torus.hpp"
 #include "protocols/core/errors.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using Cable = CableFault::Cable;
@@ -296,4 +296,4 @@ std::map<int, double> shares_of_leaves(const Fabric& fabric, const TreePorts& po
   return left;
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

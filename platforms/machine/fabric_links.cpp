@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 constexpr unsigned kBits = 28;
@@ -161,4 +161,4 @@ std::string fabric_link_name(std::uint64_t link) {
   std::abort();
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

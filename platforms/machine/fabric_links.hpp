@@ -7,7 +7,7 @@
 #include "platforms/machine/fabric.hpp"
 #include "protocols/core/units.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// Kinds of links between switches, by what their two numbers mean.
 enum class LinkKind : int {
@@ -44,4 +44,4 @@ Rate rate_between_pods(const Fabric& fabric, int nics, std::int64_t from, std::i
 /// The node that is next to one of a torus.
 std::int64_t torus_neighbour(const Fabric& fabric, std::int64_t node, std::size_t dimension, bool forward);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

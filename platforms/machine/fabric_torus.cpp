@@ -8,7 +8,7 @@
 
 #include "platforms/machine/fabric_links.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 /// A step from one node to the next.
@@ -157,4 +157,4 @@ std::optional<std::int64_t> cut_off_in_torus(const Fabric& fabric) {
   return std::nullopt;
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -7,7 +7,7 @@
 
 #include "platforms/machine/fabric.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// Dimension by dimension, the shorter way round each ring, or the longer one where a cable of that is gone. Where both
 /// are cut, the way with the fewest hops that there is; none: no hop, and cut_off() says so.
@@ -19,4 +19,4 @@ std::vector<FabricWay> torus_ways(const Fabric& fabric, const FabricPort& from, 
 /// A place that cables that are gone cut off from the first one.
 std::optional<std::int64_t> cut_off_in_torus(const Fabric& fabric);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -9,7 +9,7 @@
 #include "platforms/machine/fabric_links.hpp"
 #include "platforms/machine/fabric_torus.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using Cable = CableFault::Cable;
@@ -291,4 +291,4 @@ std::vector<FabricWay> fabric_detours(const Fabric& fabric, const FabricPort& fr
   return Dragonfly(fabric, from, to).detours();
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -4,7 +4,7 @@
 #include <array>
 #include <span>
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 struct PcieGeneration {
   double transfers;  ///< per second and lane, in 10^9
@@ -24,4 +24,4 @@ inline std::span<const PcieGeneration> pcie_generations() {
 }
 inline constexpr int kMostPcieLanes = 32;
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

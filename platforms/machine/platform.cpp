@@ -8,7 +8,7 @@
 
 #include "protocols/core/enum_table.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 constexpr Words<CopyKind> kCopyKindNames{"pinned-to-device",   "device-to-pinned", "pageable-to-device",
@@ -109,4 +109,4 @@ void set_within_node(Platform& platform, const WithinNode& within_node) {
   }
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -27,7 +27,7 @@
 #include "protocols/gpu/program.hpp"
 #include "protocols/gpu/release.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// A link joins two vertices of the node's graph. Each direction has its own bandwidth; all flows share it evenly.
 struct Link {
@@ -483,4 +483,4 @@ struct Platform {
 /// A UsageError for a way that `platform` does not have.
 void set_within_node(Platform& platform, const WithinNode& within_node);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

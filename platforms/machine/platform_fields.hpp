@@ -8,7 +8,7 @@
 
 #include "platforms/machine/platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// A part to read, or one to change.
 template <class T, class Part>
@@ -144,4 +144,4 @@ void each_field(Either<RuntimeCosts> auto& costs, const auto& visit) {
 template <class T>
 concept HasFields = requires(const T& part) { each_field(part, [](std::string_view, const auto&) {}); };
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -8,7 +8,7 @@
 
 #include "platforms/machine/platform_fields.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 /// Each add() appends what it is given.
@@ -84,4 +84,4 @@ std::vector<NumberEntry> all_numbers(const Platform& platform) {
   return std::move(list.entries);
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -6,7 +6,7 @@
 
 #include "platforms/machine/platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 struct NumberEntry {
   std::string path{};  ///< as an override names it: "nodes.links.qpi.forward"; a point of a curve ends in "[4K]"
@@ -19,4 +19,4 @@ struct NumberEntry {
 /// All numbers that have a source, in the order of the platform's structs.
 std::vector<NumberEntry> all_numbers(const Platform& platform);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

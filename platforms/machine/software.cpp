@@ -8,7 +8,7 @@
 
 #include "platforms/yaml/yaml_section.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 // Versions of the toolkit, by the drivers that came with it (release notes of CUDA 4.0 and 5.0 for Linux).
@@ -145,4 +145,4 @@ Software read_software(Section& section) {
   return software;
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -12,7 +12,7 @@
 
 #include "protocols/core/path.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 class Section;
 
@@ -59,4 +59,4 @@ inline constexpr std::array<std::string_view, 7> kLibraries{"mvapich2", "mvapich
 /// Splits "mvapich2 1.8" into name and version. Nothing for a text of another form.
 std::optional<std::pair<std::string, Version>> parse_library(std::string_view text);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

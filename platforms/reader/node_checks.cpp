@@ -12,7 +12,7 @@
 #include "platforms/topology/topology.hpp"
 #include "protocols/core/text.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using Hops = std::map<std::string_view, std::size_t>;
@@ -370,4 +370,4 @@ std::string safe_name(std::string name, const std::string& otherwise) {
   return name.empty() ? otherwise : name;
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -7,7 +7,7 @@
 #include "platforms/yaml/diagnostics.hpp"
 #include "platforms/yaml/yaml_document.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// Checks names, the ends of links, the devices that GPUs refer to, and that the routes exist which every run needs:
 /// from each GPU to each memory and to its adapter, and from each memory to each adapter. `nodes` is the part of the
@@ -27,4 +27,4 @@ void complete_nodes(Platform& platform);
 /// `name` as a part may have it: of what systems say, only letters, digits, '_' and '-'. `otherwise` if it is empty.
 std::string safe_name(std::string name, const std::string& otherwise);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -8,7 +8,7 @@
 #include "protocols/core/errors.hpp"
 #include "protocols/core/text.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 namespace fs = std::filesystem;
@@ -62,4 +62,4 @@ fs::path find_platform(const fs::path& named) {
   throw UsageError(message + ")");
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

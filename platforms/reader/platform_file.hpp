@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// TWINLINK_PLATFORMS, or else installed_platforms(), or else what lies beside the program: platforms/ of the project
 /// that it was built in, or share/twinlink/platforms/ of where it is installed, or else platforms/ in the current
@@ -20,4 +20,4 @@ std::filesystem::path installed_platforms();
 /// there is.
 std::filesystem::path find_platform(const std::filesystem::path& named);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

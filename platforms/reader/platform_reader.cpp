@@ -18,7 +18,7 @@
 #include "platforms/yaml/yaml_ranges.hpp"
 #include "platforms/yaml/yaml_section.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 bool has_our_schema(const YamlValue& document, Diagnostics& diagnostics) {
@@ -457,4 +457,4 @@ Platform read_platform_text(const std::string& text, const std::string& name) {
   return make_platform(*document, name, context);
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

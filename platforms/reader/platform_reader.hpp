@@ -9,7 +9,7 @@
 #include "platforms/machine/platform.hpp"
 #include "platforms/yaml/yaml_document.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// The `schema` of platform files that this program reads. A file of another one is an InputError at once: it would
 /// give nothing but misleading errors.
@@ -25,4 +25,4 @@ Platform read_platform(const std::filesystem::path& named, std::span<const std::
 /// The same for a text that is not in a file yet and includes none; `name` stands for the file in messages.
 Platform read_platform_text(const std::string& text, const std::string& name);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -16,7 +16,7 @@
 #include "platforms/yaml/yaml_number.hpp"
 #include "platforms/yaml/yaml_text.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using Kind = YamlValue::Kind;
@@ -241,4 +241,4 @@ YamlValue platform_tree(const Platform& platform) {
   return *std::move(tree);
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

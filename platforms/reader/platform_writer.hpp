@@ -7,7 +7,7 @@
 #include "platforms/machine/platform.hpp"
 #include "platforms/yaml/yaml_document.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// The text of a file that read_platform() reads back to `platform`: numbers keep twelve digits, sources their quality
 /// and their words. Texts that several numbers share stand in `sources`. `heading`: lines of comment to begin with.
@@ -18,4 +18,4 @@ std::string platform_text(const Platform& platform, const std::vector<std::strin
 /// part of it has a place in a file that exists.
 YamlValue platform_tree(const Platform& platform);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

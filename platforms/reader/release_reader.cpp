@@ -12,7 +12,7 @@
 #include "platforms/yaml/yaml_section.hpp"
 #include "protocols/core/errors.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 namespace fs = std::filesystem;
@@ -233,4 +233,4 @@ std::shared_ptr<const gpu::Release> find_release(std::string_view named) {
   throw UsageError(message + ")");
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -9,7 +9,7 @@
 
 #include "protocols/gpu/release.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// Their names in the folder of platforms, from the oldest on; empty: it has none.
 std::vector<std::string> release_names();
@@ -19,4 +19,4 @@ std::vector<std::string> release_names();
 /// InputError with everything that is wrong in its file.
 std::shared_ptr<const gpu::Release> find_release(std::string_view named);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -13,7 +13,7 @@
 #include "protocols/core/errors.hpp"
 #include "protocols/core/text.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 /// What there is under `value`, for messages.
@@ -137,4 +137,4 @@ void apply_override(YamlValue& document, std::string_view assignment) {
   }
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -8,7 +8,7 @@
 
 #include "platforms/reader/platform_writer.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 /// Less is what writing a number and reading it back leaves.
@@ -98,4 +98,4 @@ PlatformDifference difference_of(const Platform& a, const Platform& b) {
   return found;
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -8,7 +8,7 @@
 #include "platforms/machine/platform.hpp"
 #include "platforms/machine/platform_numbers.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// A number that differs, or that one of the two does not have.
 struct NumberDifference {
@@ -36,4 +36,4 @@ struct PlatformDifference {
 /// Where numbers come from, and what the platforms are called, makes no difference.
 PlatformDifference difference_of(const Platform& a, const Platform& b);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -10,7 +10,7 @@
 
 #include "platforms/topology/topology.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 constexpr std::string_view kHop = " -> ";
@@ -298,4 +298,4 @@ std::vector<Crossing> crossings_of(std::string_view way, int here, int there) {
 
 std::string to_dot(const Platform& platform, const Drawing& drawing) { return Picture(platform, drawing).text(); }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -7,7 +7,7 @@
 
 #include "platforms/machine/platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// A part of one node.
 struct DrawnPart {
@@ -40,4 +40,4 @@ std::vector<Crossing> crossings_of(std::string_view way, int here, int there);
 /// crosses are red, with arrows in the directions of its bytes.
 std::string to_dot(const Platform& platform, const Drawing& drawing);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -23,7 +23,7 @@
 #include "protocols/core/errors.hpp"
 #include "protocols/core/text.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 struct Degraded {
@@ -367,4 +367,4 @@ Platform read_platform(const std::filesystem::path& named, std::span<const std::
   return platform;
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -8,7 +8,7 @@
 
 #include "platforms/machine/platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// As the command line has them.
 struct Faults {
@@ -28,4 +28,4 @@ struct Faults {
 Platform read_platform(const std::filesystem::path& named, std::span<const std::string> overrides,
                        const Faults& faults);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

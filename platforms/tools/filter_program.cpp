@@ -11,7 +11,7 @@
 
 #include "protocols/core/errors.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 constexpr int kNoProgram = 127;
@@ -81,4 +81,4 @@ std::string svg_of(const std::string& dot_text) {
   return filter_through({"dot", "-Tsvg"}, dot_text, "'apt-get install graphviz' installs it, and FILE.dot needs none");
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// What `command`, a program and its arguments, writes when it reads `text`. An EnvironmentError if it fails, or if it
 /// is missing, which then gives `advice`.
@@ -14,4 +14,4 @@ std::string filter_through(const std::vector<std::string>& command, const std::s
 /// names the package, or if it fails.
 std::string svg_of(const std::string& dot_text);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

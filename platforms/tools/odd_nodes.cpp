@@ -11,7 +11,7 @@
 #include "platforms/machine/degraded.hpp"
 #include "protocols/core/errors.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 /// One node, or a part of it, that a fault is about.
@@ -245,4 +245,4 @@ YamlValue OddNodes::nodes_with(const YamlValue& document, int node) const {
   return *(kind == nullptr ? document : *document.find("kinds")->find(kind->name)).find("nodes");
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -13,7 +13,7 @@
 #include "platforms/topology/topology.hpp"
 #include "platforms/yaml/yaml_document.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// A fault, and how the user has said it, who may mean several by one.
 struct Fault {
@@ -59,4 +59,4 @@ class OddNodes {
   std::map<int, int> nodes_;       ///< the first of some that are alike, and the last
 };
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -9,7 +9,7 @@
 #include "protocols/bench/results/output_files.hpp"
 #include "protocols/core/errors.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 std::string trimmed(const std::string& text) {
@@ -69,4 +69,4 @@ std::vector<Place> read_places(const Platform& platform, const std::filesystem::
   return places;
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

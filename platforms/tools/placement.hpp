@@ -8,7 +8,7 @@
 #include "platforms/machine/platform.hpp"
 #include "protocols/core/path.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// The places of ranks 0, 1, ...: "packed" fills the nodes in their order, GPU by GPU; "spread" gives each node a rank
 /// before any has a second one; anything else is a file. The first two give all GPUs of the machine, from which a job
@@ -22,4 +22,4 @@ std::vector<Place> places_of_ranks(const Platform& platform, const std::string& 
 /// count. An InputError with a line for each mistake.
 std::vector<Place> read_places(const Platform& platform, const std::filesystem::path& file);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -9,7 +9,7 @@
 #include "platforms/machine/platform.hpp"
 #include "platforms/machine/platform_fields.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -225,4 +225,4 @@ std::string platform_schema() {
   return document.dump(2) + "\n";
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

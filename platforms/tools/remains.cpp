@@ -6,7 +6,7 @@
 
 #include "platforms/machine/degraded.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 void lose(std::size_t gpu, const std::string& text, Failures& failures) {
@@ -97,4 +97,4 @@ std::string Remains::touching(const std::string& device, const std::vector<Fault
   return {};
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -10,7 +10,7 @@
 #include "platforms/tools/odd_nodes.hpp"
 #include "platforms/topology/topology.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 class Remains {
  public:
@@ -38,4 +38,4 @@ class Remains {
   std::set<std::string> adapters_;  ///< that are gone
 };
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

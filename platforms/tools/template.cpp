@@ -13,7 +13,7 @@
 #include "protocols/core/errors.hpp"
 #include "protocols/core/text.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 namespace fs = std::filesystem;
@@ -185,4 +185,4 @@ std::string template_text(const TemplateWishes& wishes, const fs::path& parts, c
   return text;
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

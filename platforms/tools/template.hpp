@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// Parts by their names in platforms/parts/, or as much of them as tells them apart.
 struct TemplateWishes {
@@ -26,4 +26,4 @@ struct TemplateWishes {
 std::string template_text(const TemplateWishes& wishes, const std::filesystem::path& parts,
                           const std::filesystem::path& out);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -12,7 +12,7 @@
 #include "platforms/yaml/yaml_text.hpp"
 #include "protocols/core/units.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 /// `path` with the point of a curve.
@@ -97,4 +97,4 @@ Platform Variations::read(const YamlValue& tree) const {
   return platform;
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

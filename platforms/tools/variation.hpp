@@ -8,7 +8,7 @@
 #include "platforms/machine/platform.hpp"
 #include "platforms/yaml/yaml_document.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// A number that can be changed by itself. Of a number by size, each point is one.
 struct VariableNumber {
@@ -42,4 +42,4 @@ class Variations {
   std::vector<VariableNumber> numbers_{};
 };
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

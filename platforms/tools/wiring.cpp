@@ -14,7 +14,7 @@
 
 #include "platforms/topology/topology.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using Kind = Location::Kind;
@@ -243,4 +243,4 @@ std::vector<std::string> wiring_warnings(const Platform& platform) {
   return warnings;
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -6,7 +6,7 @@
 
 #include "platforms/machine/platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// A line for each kind of mistake and part:
 /// - links that the way of no copy, message or peer crosses;
@@ -17,4 +17,4 @@ std::vector<std::string> wiring_warnings(const Platform& platform);
 /// "gpu[0-7]-pcie, qpi": names that differ by a number in a row are one. Schema 2 reads such ranges.
 std::string in_ranges(const std::vector<std::string>& names);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -11,7 +11,7 @@
 
 #include "platforms/machine/fabric_links.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 /// What lets bytes out of a part of the machine, and into it, in bytes per second.
@@ -325,4 +325,4 @@ Bound least_time(const Topology& topology, const std::vector<Place>& places, con
   return bound;
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -13,7 +13,7 @@
 #include "protocols/core/path.hpp"
 #include "protocols/core/units.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// What ranks must tell each other, whatever the algorithm.
 class Demand {
@@ -64,4 +64,4 @@ struct Bound {
 /// nothing. Faults that come later do not count.
 Bound least_time(const Topology& topology, const std::vector<Place>& places, const Demand& demand, bool on_gpus);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -11,7 +11,7 @@
 #include "platforms/machine/degraded.hpp"
 #include "platforms/topology/topology.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 /// The links and memories of the graph that a job's ways may cross.
@@ -225,4 +225,4 @@ std::vector<std::string> idle_faults(const Platform& platform, std::span<const P
   return texts;
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -10,7 +10,7 @@
 #include "platforms/machine/platform.hpp"
 #include "protocols/core/path.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// Does the job use that GPU of the graph itself, or only the host memory next to it?
 using UsesGpu = std::function<bool(const std::string& gpu)>;
@@ -31,4 +31,4 @@ std::string_view cable_name(std::string_view part);
 /// May a message of ranks at `places` cross it where it is whole?
 bool may_cross_cable(const Platform& platform, std::string_view part, std::span<const Place> places);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 template <class T>
@@ -172,19 +172,19 @@ FabricWay Topology::fabric_way(int from_node, int to_node, const Adapters& adapt
 
 FabricWay Topology::fabric_way(const Fabric& now, int from_node, int to_node, const Adapters& adapters) const {
   if (from_node == to_node || now.shape == FabricShape::one_switch) return {};
-  return model::fabric_way(now, port_of(from_node, adapters.from), port_of(to_node, adapters.to));
+  return platforms::fabric_way(now, port_of(from_node, adapters.from), port_of(to_node, adapters.to));
 }
 
 std::vector<FabricWay> Topology::fabric_ways(const Fabric& now, int from_node, int to_node,
                                              const Adapters& adapters) const {
   if (from_node == to_node || now.shape != FabricShape::torus) return {fabric_way(now, from_node, to_node, adapters)};
-  return model::fabric_ways(now, port_of(from_node, adapters.from), port_of(to_node, adapters.to));
+  return platforms::fabric_ways(now, port_of(from_node, adapters.from), port_of(to_node, adapters.to));
 }
 
 std::vector<FabricWay> Topology::fabric_detours(const Fabric& now, int from_node, int to_node,
                                                 const Adapters& adapters) const {
   if (from_node == to_node) return {};
-  return model::fabric_detours(now, port_of(from_node, adapters.from), port_of(to_node, adapters.to));
+  return platforms::fabric_detours(now, port_of(from_node, adapters.from), port_of(to_node, adapters.to));
 }
 
 Seconds Topology::fabric_latency(int from_node, int to_node, const Adapters& adapters) const {
@@ -453,4 +453,4 @@ std::string Topology::describe(Location from, std::span<const Adapters> adapters
   return text;
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -21,7 +21,7 @@
 #include "platforms/topology/ways.hpp"
 #include "protocols/core/path.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// Where the bytes of a buffer lie within a node: a GPU or a host memory, by index; or page by page in all memories.
 struct Location {
@@ -229,4 +229,4 @@ class Topology {
   Ways ways_{graph_};
 };
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -6,7 +6,7 @@
 
 #include "platforms/topology/topology.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 /// No slot of today carries more each way than PCIe Gen6 x16.
@@ -154,4 +154,4 @@ void Topology::set_level(Path& path, std::size_t a, std::size_t b) const {
   }
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

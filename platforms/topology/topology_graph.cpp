@@ -5,7 +5,7 @@
 
 #include "platforms/topology/topology.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 /// Parts of another kind of nodes by names that no other kind has.
@@ -183,4 +183,4 @@ const std::string& Topology::why_off_network(int node) const {
   return found == platform_.failures.off_network.end() ? there : found->text;
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -8,7 +8,7 @@
 
 #include "protocols/core/text.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 constexpr Rate kAnyWidth{std::numeric_limits<double>::max()};
@@ -318,4 +318,4 @@ Ways::Steps Ways::fewest_hops(std::size_t from, Traffic traffic, Over over, Rate
   return reached;
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

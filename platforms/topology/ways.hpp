@@ -12,7 +12,7 @@
 
 #include "platforms/machine/platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// One link of a route, in the direction in which it is crossed.
 struct Hop {
@@ -119,4 +119,4 @@ class Ways {
 /// The rate of a link in one direction.
 Rate link_width(const Link& link, bool forward);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -7,7 +7,7 @@
 
 #include "protocols/core/errors.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 namespace {
 
@@ -56,4 +56,4 @@ void Diagnostics::throw_all() const {
   throw InputError(text);
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

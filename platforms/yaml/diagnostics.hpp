@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// A place in a file. Line and column count from 1; line 0 is the file as a whole.
 struct Position {
@@ -37,4 +37,4 @@ class Diagnostics {
   std::vector<Finding> findings_{};
 };
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

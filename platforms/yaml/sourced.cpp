@@ -10,7 +10,7 @@
 
 #include "protocols/core/enum_table.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 constexpr Words<Quality> kQualityNames{"measured", "datasheet", "derived", "assumed"};
@@ -73,4 +73,4 @@ std::string format_flops(Flops flops) {
   return std::string(digits.data(), end) + " TFLOP/s";
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

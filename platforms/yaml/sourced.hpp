@@ -9,7 +9,7 @@
 
 #include "protocols/core/units.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// Where a number comes from.
 enum class Quality { measured, datasheet, derived, assumed };
@@ -84,4 +84,4 @@ inline Seconds or_none(const std::optional<Sourced<Piecewise>>& cost, Bytes size
 /// In the largest unit, decimal or binary, that gives a whole number: "6 GB", "12 KiB". parse_bytes() reads it back.
 std::string format_bytes(Bytes size);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

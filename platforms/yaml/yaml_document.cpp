@@ -13,7 +13,7 @@
 #include "platforms/yaml/yaml_ranges.hpp"
 #include "protocols/bench/results/output_files.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace fs = std::filesystem;
 namespace {
 
@@ -225,4 +225,4 @@ std::optional<YamlValue> load_yaml(const fs::path& file, Diagnostics& diagnostic
   return Loader(diagnostics).load(file, {std::make_shared<const std::string>(file.lexically_normal().string())});
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

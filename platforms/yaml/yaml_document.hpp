@@ -12,7 +12,7 @@
 
 #include "platforms/yaml/diagnostics.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// A scalar, a list or a map. Maps keep the order of the file.
 struct YamlValue {
@@ -54,4 +54,4 @@ struct YamlValue::Entry {
 /// way. What is wrong goes into `diagnostics`; the result is nothing if a part could not be read at all.
 std::optional<YamlValue> load_yaml(const std::filesystem::path& file, Diagnostics& diagnostics);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

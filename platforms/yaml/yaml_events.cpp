@@ -12,7 +12,7 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 /// Ends the parse; what is wrong has been said.
@@ -156,4 +156,4 @@ std::optional<YamlValue> parse_yaml(const std::string& text, const std::shared_p
   return std::nullopt;
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -8,7 +8,7 @@
 
 #include "platforms/yaml/yaml_document.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// The values that one platform may have, all its files, expanded aliases and ranges together: a guard against files
 /// that are small and expand without end.
@@ -35,4 +35,4 @@ std::size_t count_values(const YamlValue& value);
 std::optional<YamlValue> parse_yaml(const std::string& text, const std::shared_ptr<const std::string>& file,
                                     YamlBudget& budget, Diagnostics& diagnostics, bool quotes = true);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

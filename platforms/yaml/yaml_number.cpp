@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using Kind = YamlValue::Kind;
@@ -75,4 +75,4 @@ void for_each_source(YamlValue& tree, const std::function<void(std::string&)>& v
   for (YamlValue& item : tree.items) for_each_source(item, visit);
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

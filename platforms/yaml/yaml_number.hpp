@@ -7,7 +7,7 @@
 #include "platforms/yaml/sourced.hpp"
 #include "platforms/yaml/yaml_document.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// How many significant digits are written.
 struct Precision {
@@ -35,4 +35,4 @@ YamlValue yaml_number(YamlValue value, Quality quality, const std::string& sourc
 /// Calls `visit` with the source of every number in the tree.
 void for_each_source(YamlValue& tree, const std::function<void(std::string&)>& visit);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using Kind = YamlValue::Kind;
@@ -130,4 +130,4 @@ bool expand_ranges(YamlValue& document, YamlBudget& budget, Diagnostics& diagnos
   return !expander.spent();
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -5,7 +5,7 @@
 #include "platforms/yaml/yaml_document.hpp"
 #include "platforms/yaml/yaml_events.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// Each entry of a map below `nodes`, also those of `kinds`, whose key has a range becomes as many entries as the range
 /// has numbers. A range in what it holds has the same number, or as many times fewer as fit; a list whose items have
@@ -13,4 +13,4 @@ namespace twinlink::model {
 /// more values than `budget` has: ranges may lie within ranges.
 [[nodiscard]] bool expand_ranges(YamlValue& document, YamlBudget& budget, Diagnostics& diagnostics);
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

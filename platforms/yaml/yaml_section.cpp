@@ -6,7 +6,7 @@
 
 #include "protocols/core/text.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using Kind = YamlValue::Kind;
@@ -299,4 +299,4 @@ void Section::each(std::string_view key, const std::string& noun,
   }
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -13,7 +13,7 @@
 #include "platforms/yaml/sourced.hpp"
 #include "platforms/yaml/yaml_document.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 /// What all sections of one platform share.
 struct ReadContext {
@@ -111,4 +111,4 @@ class Section {
   bool all_known_ = false;
 };
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

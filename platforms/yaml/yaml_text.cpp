@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using Kind = YamlValue::Kind;
@@ -236,4 +236,4 @@ std::string to_yaml(const YamlValue& document, const std::vector<std::string>& h
   return writer.take();
 }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -25,28 +25,28 @@ namespace {
 
 void note(const std::string& text) { fmt::print(stderr, "twinlink-real: note: {}\n", text); }
 
-model::NodeDescription describe_written(const std::filesystem::path& xml) {
+platforms::NodeDescription describe_written(const std::filesystem::path& xml) {
   const std::string file = xml.string();
-  model::NodeDescription node =
-      model::describe(model::HwlocTopology::of_xml(bench::read_file(xml), file), xml.stem().string());
+  platforms::NodeDescription node =
+      platforms::describe(platforms::HwlocTopology::of_xml(bench::read_file(xml), file), xml.stem().string());
   if (node.gpus.empty()) throw UnavailableError(file + " has no GPU on its PCI buses, and a platform needs a GPU");
   return node;
 }
 
 /// The driver knows more of the GPUs than hwloc, which knows where they are.
-void take_gpus(model::NodeDescription& node, const Nvml& nvml) {
+void take_gpus(platforms::NodeDescription& node, const Nvml& nvml) {
   nvml.read(node);
   node.origin = fmt::format("NVML of driver {} (GPUs) and hwloc", nvml.driver_version());
-  const auto is_told = [&](const model::PciFacts& pci) {
-    return std::ranges::find(node.gpus, pci.bus_id, &model::GpuFacts::bus_id) != node.gpus.end();
+  const auto is_told = [&](const platforms::PciFacts& pci) {
+    return std::ranges::find(node.gpus, pci.bus_id, &platforms::GpuFacts::bus_id) != node.gpus.end();
   };
-  for (model::PciFacts& pci : node.pci) {  // of another make, or switched off
-    if (pci.kind == model::PciFacts::Kind::gpu && !is_told(pci)) pci.kind = model::PciFacts::Kind::bridge;
+  for (platforms::PciFacts& pci : node.pci) {  // of another make, or switched off
+    if (pci.kind == platforms::PciFacts::Kind::gpu && !is_told(pci)) pci.kind = platforms::PciFacts::Kind::bridge;
   }
-  for (const model::GpuFacts& gpu : node.gpus) {
-    const auto same = [&](const model::PciFacts& pci) { return pci.bus_id == gpu.bus_id; };
+  for (const platforms::GpuFacts& gpu : node.gpus) {
+    const auto same = [&](const platforms::PciFacts& pci) { return pci.bus_id == gpu.bus_id; };
     if (std::ranges::any_of(node.pci, same)) continue;
-    node.pci.push_back({.kind = model::PciFacts::Kind::gpu,
+    node.pci.push_back({.kind = platforms::PciFacts::Kind::gpu,
                         .bus_id = gpu.bus_id,
                         .numa = node.memories.front().number,
                         .place_known = false});
@@ -54,11 +54,11 @@ void take_gpus(model::NodeDescription& node, const Nvml& nvml) {
 }
 
 /// What was found, and what the platform only assumes.
-nlohmann::json found_json(const model::NodeDescription& node, const std::vector<std::string>& notes) {
+nlohmann::json found_json(const platforms::NodeDescription& node, const std::vector<std::string>& notes) {
   nlohmann::json gpus = nlohmann::json::array();
-  for (const model::GpuFacts& gpu : node.gpus) {
+  for (const platforms::GpuFacts& gpu : node.gpus) {
     int links = 0;
-    for (const model::GpuLinks& each : gpu.links) links += each.count;
+    for (const platforms::GpuLinks& each : gpu.links) links += each.count;
     gpus.push_back({{"model", gpu.model}, {"uuid", gpu.uuid}, {"bus_id", gpu.bus_id}, {"nvlinks", links}});
   }
   nlohmann::json peers = nlohmann::json::array();
@@ -77,8 +77,8 @@ nlohmann::json found_json(const model::NodeDescription& node, const std::vector<
 
 }  // namespace
 
-model::NodeDescription describe_this_machine() {
-  model::NodeDescription node = model::describe(model::HwlocTopology(), host_name());
+platforms::NodeDescription describe_this_machine() {
+  platforms::NodeDescription node = platforms::describe(platforms::HwlocTopology(), host_name());
   std::string problem;
   try {
     take_gpus(node, Nvml());
@@ -99,22 +99,22 @@ model::NodeDescription describe_this_machine() {
 ExitCode discover(const DiscoverOptions& options, std::ostream& output) {
   bench::require_output("--out", options.out);
   bench::require_output("--json", options.json);
-  std::optional<model::Platform> base;
-  if (!options.base.empty()) base = model::read_platform(options.base);
-  const model::NodeDescription node =
+  std::optional<platforms::Platform> base;
+  if (!options.base.empty()) base = platforms::read_platform(options.base);
+  const platforms::NodeDescription node =
       options.hwloc_xml.empty() ? describe_this_machine() : describe_written(options.hwloc_xml);
-  const model::SketchedPlatform found = model::sketch(
+  const platforms::SketchedPlatform found = platforms::sketch(
       node, fmt::format("Written by twinlink-real discover: {}, as {} describes it", node.name, node.origin),
       base ? &*base : nullptr);
   if (!options.json.empty()) bench::write_json_file(options.json, found_json(node, found.notes));
-  const std::string text = model::platform_text(found.platform, found.heading);
+  const std::string text = platforms::platform_text(found.platform, found.heading);
   for (const std::string& remark : found.notes) note(remark);
   if (options.out.empty()) {
     output << text;
   } else {
     bench::write_file(options.out, text);
     // Whatever the system calls its devices, what was written must be a platform. A device or a pipe cannot be read.
-    if (std::filesystem::is_regular_file(options.out)) static_cast<void>(model::read_platform(options.out));
+    if (std::filesystem::is_regular_file(options.out)) static_cast<void>(platforms::read_platform(options.out));
   }
   note(fmt::format(
       "link rates are nominal and costs are assumed ({}); to replace them by measured ones: "

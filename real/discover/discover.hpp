@@ -17,7 +17,7 @@ struct DiscoverOptions {
 };
 
 /// What NVML and hwloc tell of this machine. An UnavailableError where they see no GPU.
-model::NodeDescription describe_this_machine();
+platforms::NodeDescription describe_this_machine();
 
 /// Asks NVML and hwloc, writes the platform, and prints to standard error what the file only assumes. Needs no MPI.
 /// Without a driver the GPUs that hwloc sees are described with guesses; an UnavailableError without any.

@@ -14,11 +14,11 @@
 namespace twinlink::real {
 namespace {
 
-using model::GpuFacts;
-using model::GpuLinks;
 using nvml::Device;
 using nvml::Functions;
 using nvml::Return;
+using platforms::GpuFacts;
+using platforms::GpuLinks;
 
 std::string loader_error() {
   const char* const text = ::dlerror();
@@ -71,13 +71,14 @@ class GpuReader {
     // Virtual machines may not tell these, nor GPUs that share the host's memory theirs.
     nvml::Memory memory{};
     if (nvml_.memory(device_, &memory) == nvml::kSuccess) {
-      gpu.memory = {Bytes{memory.total}, {model::Quality::measured, "as NVML tells of " + gpu.uuid}};
+      gpu.memory = {Bytes{memory.total}, {platforms::Quality::measured, "as NVML tells of " + gpu.uuid}};
     }
     unsigned generation = 0;
     unsigned width = 0;
     if (nvml_.max_generation(device_, &generation) == nvml::kSuccess &&
         nvml_.max_width(device_, &width) == nvml::kSuccess) {
-      gpu.pcie = model::pcie_rate(static_cast<int>(generation), static_cast<int>(width), "the most that NVML tells of");
+      gpu.pcie =
+          platforms::pcie_rate(static_cast<int>(generation), static_cast<int>(width), "the most that NVML tells of");
     }
     for (unsigned link = 0; link < nvml::kMostLinks; ++link) {
       // Links that the GPU does not have are an invalid argument.
@@ -117,7 +118,7 @@ class GpuReader {
     if (nvml_.field_values != nullptr && nvml_.field_values(device_, 1, &speed) == nvml::kSuccess &&
         speed.result == nvml::kSuccess && speed.value_type == nvml::kTypeUnsigned) {
       if (const auto reported = static_cast<unsigned>(speed.value); reported > 0) {
-        facts.each = model::nvlink_rate_of_speed(reported, capability);
+        facts.each = platforms::nvlink_rate_of_speed(reported, capability);
       }
     }
     return facts;
@@ -128,9 +129,9 @@ class GpuReader {
 };
 
 /// Older drivers give a bus id and no kind of device: if it is a GPU's, it is a GPU.
-void name_remotes(model::NodeDescription& node) {
+void name_remotes(platforms::NodeDescription& node) {
   for (GpuFacts& gpu : node.gpus) {
-    const auto place = std::ranges::find(node.pci, gpu.bus_id, &model::PciFacts::bus_id);
+    const auto place = std::ranges::find(node.pci, gpu.bus_id, &platforms::PciFacts::bus_id);
     for (GpuLinks& link : gpu.links) {
       if (std::ranges::find(node.gpus, link.remote_bus_id, &GpuFacts::bus_id) != node.gpus.end()) {
         link.remote = GpuLinks::Remote::gpu;
@@ -195,7 +196,7 @@ std::string Nvml::driver_version() const {
   return version.data();
 }
 
-void Nvml::read(model::NodeDescription& node) const {
+void Nvml::read(platforms::NodeDescription& node) const {
   const auto check = [&](Return code, const char* call) {
     if (code != nvml::kSuccess) throw EnvironmentError(call, functions_.error_text(code));
   };

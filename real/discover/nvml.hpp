@@ -99,7 +99,7 @@ class Nvml {
   /// All GPUs of the node, whatever CUDA_VISIBLE_DEVICES says, by their bus ids, and who reaches whom, in place of
   /// those that `node` has. What the driver does not support is left unknown; an EnvironmentError if it refuses what
   /// every GPU has.
-  void read(model::NodeDescription& node) const;
+  void read(platforms::NodeDescription& node) const;
 
  private:
   void load(const std::string& library);

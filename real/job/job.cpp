@@ -199,7 +199,7 @@ struct Job::Parts {
         throw_agreed(*mpi, attempt([&] { pace->require(*mpi, neighbours); }));
         pace->apply(neighbours);
       }
-      neighbours.release = model::find_release({});
+      neighbours.release = platforms::find_release({});
       if (options.device == DeviceKind::cuda) look_around(*mpi, neighbours);
       note_shared_devices(*mpi, neighbours);
       if (options.bind) note_unbound(*mpi, *numa);

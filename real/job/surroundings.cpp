@@ -19,9 +19,9 @@ std::string lower(std::string text) {
 }
 
 /// The GPU of a bus id among those that were described, which are the sketch's in their order.
-std::optional<int> number_of(const model::NodeDescription& node, const std::string& bus_id) {
+std::optional<int> number_of(const platforms::NodeDescription& node, const std::string& bus_id) {
   const auto found =
-      std::ranges::find(node.gpus, lower(bus_id), [](const model::GpuFacts& gpu) { return lower(gpu.bus_id); });
+      std::ranges::find(node.gpus, lower(bus_id), [](const platforms::GpuFacts& gpu) { return lower(gpu.bus_id); });
   if (found == node.gpus.end()) return std::nullopt;
   return static_cast<int>(found - node.gpus.begin());
 }
@@ -29,9 +29,9 @@ std::optional<int> number_of(const model::NodeDescription& node, const std::stri
 /// Puts what joins this rank's GPU to others of the node into their paths.
 DeviceFacts look_within(Neighbours& neighbours, std::size_t self) {
   try {
-    const model::NodeDescription node = describe_this_machine();
-    const model::Platform platform = model::sketch(node, "").platform;
-    const model::Topology topology(platform);
+    const platforms::NodeDescription node = describe_this_machine();
+    const platforms::Platform platform = platforms::sketch(node, "").platform;
+    const platforms::Topology topology(platform);
     const std::optional<int> own = number_of(node, neighbours.ranks[self].device.pci_bus_id);
     if (!own) return {};
     for (Neighbour& rank : neighbours.ranks) {

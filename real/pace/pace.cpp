@@ -30,9 +30,9 @@ std::vector<Place> read_places(std::string_view text) {
   return places;
 }
 
-model::Platform read_platform(const PaceOptions& options, WithinNode within_node) {
-  model::Platform platform = model::read_platform(options.platform, options.overrides);
-  model::set_within_node(platform, {.loopback = within_node == WithinNode::loopback});
+platforms::Platform read_platform(const PaceOptions& options, WithinNode within_node) {
+  platforms::Platform platform = platforms::read_platform(options.platform, options.overrides);
+  platforms::set_within_node(platform, {.loopback = within_node == WithinNode::loopback});
   return platform;
 }
 
@@ -74,7 +74,7 @@ void note_slow_copies(const Counts& counts, const std::string& platform) {
 }  // namespace
 
 std::filesystem::path platform_file(const PaceOptions& options) {
-  return options.platform.empty() ? std::filesystem::path() : model::find_platform(options.platform);
+  return options.platform.empty() ? std::filesystem::path() : platforms::find_platform(options.platform);
 }
 
 Pace::Pace(const PaceOptions& options, WithinNode within_node, RankId self)
@@ -121,7 +121,7 @@ std::unique_ptr<PacedRuntime> Pace::make_runtime(const std::string& host) const 
 }
 
 void Pace::require(const Mpi& mpi, const Neighbours& neighbours) const {
-  const std::vector<std::string> read = mpi.all_gather(model::platform_text(platform_));
+  const std::vector<std::string> read = mpi.all_gather(platforms::platform_text(platform_));
   const auto other = std::ranges::find_if(read, [&](const std::string& text) { return text != read.front(); });
   if (other != read.end()) {
     throw UsageError(fmt::format("the ranks must keep one pace: {} is another platform for rank {} than for rank 0",

@@ -52,8 +52,8 @@ class Pace {
   [[nodiscard]] int device_number(const Place& place) const;
 
   PaceOptions options_;
-  model::Platform platform_;
-  model::Topology topology_;
+  platforms::Platform platform_;
+  platforms::Topology topology_;
   std::vector<Place> places_;  ///< those of --places
   RankId self_;
   Place place_;

@@ -15,8 +15,8 @@
 namespace twinlink::real {
 namespace {
 
-using model::End;
-using model::Location;
+using platforms::End;
+using platforms::Location;
 
 /// Longer than the system takes to wake a process.
 constexpr Seconds kBusyAtTheEnd = 1000.0_us;
@@ -39,7 +39,7 @@ class MonotonicClock final : public PaceClock {
 };
 
 /// The device as the platform describes it; what tells devices apart stays.
-DeviceInfo described_by(const model::GpuType& type, DeviceInfo device) {
+DeviceInfo described_by(const platforms::GpuType& type, DeviceInfo device) {
   device.name = "emulated " + type.model;
   device.capability_major = type.capability_major;
   device.capability_minor = type.capability_minor;
@@ -57,8 +57,8 @@ PacedRuntime::PacedRuntime(std::unique_ptr<DeviceRuntime> inner, Role role, Pace
       role_(std::move(role)),
       clock_(clock),
       device_(described_by(role_.topology.platform().type_of(role_.gpu), inner_->device())),
-      speed_(model::speed_near(role_.topology, role_.gpu)),
-      costs_(model::on_cpu(role_.topology.platform().runtime, speed_)) {}
+      speed_(platforms::speed_near(role_.topology, role_.gpu)),
+      costs_(platforms::on_cpu(role_.topology.platform().runtime, speed_)) {}
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
@@ -102,7 +102,7 @@ void PacedRuntime::unpin(std::byte* memory) {
 }
 
 void PacedRuntime::know_host_memory(std::byte* memory, Memory kind, Locality locality, const Uuid& device) {
-  const model::Topology& topology = role_.topology;
+  const platforms::Topology& topology = role_.topology;
   const std::size_t gpu = role_.node_gpus.at(device);
   const std::size_t index = locality == Locality::near ? topology.memory_near(gpu) : topology.memory_far(gpu);
   known_[memory] = {{Location::Kind::memory, index}, kind};
@@ -161,10 +161,10 @@ const PacedRuntime::PacedPath& PacedRuntime::paced_path(const End& source, const
   const std::pair ends(source, target);
   const auto found = paced_paths_.find(ends);
   if (found != paced_paths_.end()) return found->second;
-  const model::Topology& topology = role_.topology;
-  const model::CopyCost cost = model::copy_cost(topology, source, target);
+  const platforms::Topology& topology = role_.topology;
+  const platforms::CopyCost cost = platforms::copy_cost(topology, source, target);
   // On an idle machine.
-  const std::optional<Rate> rate = model::least_of(cost.rate, narrowest(topology, source, target, cost));
+  const std::optional<Rate> rate = platforms::least_of(cost.rate, narrowest(topology, source, target, cost));
   const PacedPath way{cost, rate.value_or(Rate{std::numeric_limits<double>::infinity()}),
                       copy_ending(costs(), source, cost), &counts_[cost.name]};
   return paced_paths_.emplace(ends, way).first->second;
@@ -172,7 +172,7 @@ const PacedRuntime::PacedPath& PacedRuntime::paced_path(const End& source, const
 
 Seconds PacedRuntime::schedule(Queue& queue, const Copy& copy, Seconds posted) {
   const Seconds ready = posted + copy.way->copy.latency(copy.size);
-  const Seconds turn = model::turn_behind(queue.flow_end, queue.turn_end, copy.way->copy.gap(copy.size));
+  const Seconds turn = platforms::turn_behind(queue.flow_end, queue.turn_end, copy.way->copy.gap(copy.size));
   queue.flow_end = std::max(ready, turn) + copy.blocks + copy.ending.raising + copy.way->flow(copy.size);
   queue.turn_end = queue.flow_end + copy.signal + copy.ending.behind_signal;
   return queue.flow_end;
@@ -216,7 +216,7 @@ Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes s
   const Seconds start = clock_.now();
   pinned_.require(flag);
   const PacedPath& way = paced_path(from, to, engine);
-  const model::CopyEnding ending = put_ending(costs(), end_of(from, engine), end_of(to, engine), way.copy, size);
+  const platforms::CopyEnding ending = put_ending(costs(), end_of(from, engine), end_of(to, engine), way.copy, size);
   const Seconds signal = ending.signal_with_end ? Seconds{} : needed(platform(), costs().signal, "signal");
   const Event inner = inner_->copy(to, from, size, stream, engine);
   return start_copy({.inner = inner,
@@ -232,13 +232,14 @@ Event PacedRuntime::copy_and_raise(std::byte* to, const std::byte* from, Bytes s
 Event PacedRuntime::add(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
   const Seconds start = clock_.now();
   const PacedPath& way = paced_path(from, to, Engine::kernel);
-  return start_copy({.inner = inner_->add(to, from, size, stream), .way = &way, .size = model::moved_by_adding(size)},
-                    stream, start);
+  return start_copy(
+      {.inner = inner_->add(to, from, size, stream), .way = &way, .size = platforms::moved_by_adding(size)}, stream,
+      start);
 }
 
 Event PacedRuntime::compute(Seconds duration, Stream stream) {
   const Seconds start = clock_.now();
-  const End own = model::kernel_on(role_.gpu);
+  const End own = platforms::kernel_on(role_.gpu);
   const PacedPath& way = paced_path(own, own);
   return start_copy({.inner = inner_->compute(Seconds{}, stream), .way = &way, .blocks = duration}, stream, start);
 }
@@ -262,12 +263,12 @@ void PacedRuntime::copy_on_host(std::byte* to, const std::byte* from, Bytes size
 
 void PacedRuntime::add_on_host(std::byte* to, const std::byte* from, Bytes size, Stream stream) {
   const Seconds start = clock_.now();
-  work_on_host(paced_path(from, to, Engine::dma), model::moved_by_adding(size), stream, start,
+  work_on_host(paced_path(from, to, Engine::dma), platforms::moved_by_adding(size), stream, start,
                [&] { inner_->add_on_host(to, from, size, stream); });
 }
 
 Answer PacedRuntime::transforms() const {
-  const model::GpuType& type = role_.topology.type_of(role_.gpu);
+  const platforms::GpuType& type = role_.topology.type_of(role_.gpu);
   if (type.transforms) return inner_->transforms();
   return Answer::refused("the platform does not say what transforms take on " + type.model);
 }
@@ -276,7 +277,7 @@ Answer PacedRuntime::transforms() const {
 Event PacedRuntime::transform(std::byte* data, const Transform& transform, Stream stream) {
   const Event inner = inner_->transform(data, transform, stream);
   const Seconds start = clock_.now();
-  const End own = model::kernel_on(role_.gpu);
+  const End own = platforms::kernel_on(role_.gpu);
   const PacedPath& way = paced_path(own, own);
   return start_copy(
       {.inner = inner, .way = &way, .blocks = transform_time(*role_.topology.type_of(role_.gpu).transforms, transform)},

@@ -48,7 +48,7 @@ class PacedRuntime final : public DeviceRuntime {
  public:
   /// The part that this process's device plays.
   struct Role {
-    const model::Topology& topology;
+    const platforms::Topology& topology;
     std::size_t gpu = 0;                      ///< of the platform's node
     std::map<Uuid, std::size_t> node_gpus{};  ///< which GPUs of the same node the devices play, `gpu` included
   };
@@ -113,9 +113,9 @@ class PacedRuntime final : public DeviceRuntime {
  private:
   /// What a copy between two ends costs, and how fast its bytes flow on an idle machine.
   struct PacedPath {
-    model::CopyCost copy{};
+    platforms::CopyCost copy{};
     Rate rate{};
-    model::CopyEnding ending{};                ///< of what raises no flag
+    platforms::CopyEnding ending{};            ///< of what raises no flag
     std::map<Bytes, Count>* counts = nullptr;  ///< of this entry of the cost table
 
     /// Of all its bytes, in chunks where it goes in chunks.
@@ -125,7 +125,7 @@ class PacedRuntime final : public DeviceRuntime {
     Event inner{};
     const PacedPath* way = nullptr;
     Bytes size{};
-    model::CopyEnding ending{};
+    platforms::CopyEnding ending{};
     Seconds blocks{};       ///< what its blocks add, all together, or how long it computes
     Flag flag{};            ///< no word: nothing to raise
     Seconds signal{};       ///< from the last byte until the flag is seen
@@ -146,9 +146,9 @@ class PacedRuntime final : public DeviceRuntime {
     Seconds last_end{};
   };
 
-  [[nodiscard]] model::End end_of(const std::byte* address, Engine engine) const;
+  [[nodiscard]] platforms::End end_of(const std::byte* address, Engine engine) const;
   [[nodiscard]] const PacedPath& paced_path(const std::byte* from, const std::byte* to, Engine engine);
-  [[nodiscard]] const PacedPath& paced_path(const model::End& source, const model::End& target);
+  [[nodiscard]] const PacedPath& paced_path(const platforms::End& source, const platforms::End& target);
   /// When the last byte of a copy is there whose latency begins at `posted`; later ones of the stream flow after it.
   static Seconds schedule(Queue& queue, const Copy& copy, Seconds posted);
   /// The caller has started to post `copy` at `start`. Fills in the times.
@@ -162,18 +162,18 @@ class PacedRuntime final : public DeviceRuntime {
   /// The caller waits; copies go on.
   void pass_until(Seconds time);
   [[nodiscard]] Queue& queue_of(Stream stream) { return queues_[static_cast<std::size_t>(stream.index)]; }
-  [[nodiscard]] const model::RuntimeCosts& costs() const { return costs_; }
-  [[nodiscard]] const model::Platform& platform() const { return role_.topology.platform(); }
+  [[nodiscard]] const platforms::RuntimeCosts& costs() const { return costs_; }
+  [[nodiscard]] const platforms::Platform& platform() const { return role_.topology.platform(); }
 
   std::unique_ptr<DeviceRuntime> inner_;
   Role role_;
   PaceClock& clock_;
   DeviceInfo device_;
   double speed_ = 1;  ///< of the CPU, for on_cpu()
-  model::RuntimeCosts costs_;
-  std::map<const std::byte*, model::End> known_;  ///< memory that copies may name, by its first address
-  PinnedMemory pinned_;                           ///< in which flags lie
-  std::map<std::pair<model::End, model::End>, PacedPath>
+  platforms::RuntimeCosts costs_;
+  std::map<const std::byte*, platforms::End> known_;  ///< memory that copies may name, by its first address
+  PinnedMemory pinned_;                               ///< in which flags lie
+  std::map<std::pair<platforms::End, platforms::End>, PacedPath>
       paced_paths_;  ///< those asked for so far: finding a route takes long
   std::array<Queue, kStreams> queues_{};
   std::size_t moving_ = 0;  ///< copies that have not really been moved yet

@@ -14,8 +14,8 @@
 namespace twinlink::real {
 namespace {
 
-using model::Bitmap;
-using model::HwlocTopology;
+using platforms::Bitmap;
+using platforms::HwlocTopology;
 
 /// Null if the device is unknown.
 hwloc_obj_t domain_of_device(const HwlocTopology& topology, const std::string& pci_bus_id) {
@@ -96,7 +96,7 @@ void Numa::bind(std::byte* memory, Bytes size, Locality locality) const {
 std::string Numa::cpu_binding() const {
   const Bitmap cpus;
   if (hwloc_get_cpubind(topology_->get(), cpus.get(), HWLOC_CPUBIND_PROCESS) != 0) return "unknown";
-  return model::list_of(cpus.get());
+  return platforms::list_of(cpus.get());
 }
 
 bool Numa::bind_process() {
@@ -113,8 +113,8 @@ bool Numa::bind_process() {
     return false;
   }
   if (hwloc_set_cpubind(topology, host->cpuset, HWLOC_CPUBIND_PROCESS) != 0) throw_errno("hwloc_set_cpubind");
-  binding_ = fmt::format("NUMA domain {}, next to {}: CPUs {}", model::list_of(host->nodeset), pci_bus_id_,
-                         model::list_of(host->cpuset));
+  binding_ = fmt::format("NUMA domain {}, next to {}: CPUs {}", platforms::list_of(host->nodeset), pci_bus_id_,
+                         platforms::list_of(host->cpuset));
   return true;
 }
 

@@ -8,7 +8,7 @@
 
 #include "protocols/core/rank.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 class HwlocTopology;
 }
 
@@ -41,7 +41,7 @@ class Numa {
   [[nodiscard]] std::string cpu_binding() const;
 
  private:
-  std::unique_ptr<model::HwlocTopology> topology_;
+  std::unique_ptr<platforms::HwlocTopology> topology_;
   std::string pci_bus_id_;
   std::string binding_ = "not asked for";
   int domains_ = 1;

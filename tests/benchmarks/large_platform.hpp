@@ -1,6 +1,7 @@
 // A made-up machine of many nodes for timing the simulator: the numbers are round, the shape is what counts.
 #pragma once
 
+#include "model/engine/flows/platform_names.hpp"
 #include "platforms/machine/platform.hpp"
 
 namespace twinlink::model {

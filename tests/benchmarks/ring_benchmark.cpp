@@ -66,7 +66,7 @@ double processor_time() {
 
 Result run_twinlink(const Ring& ring) {
   const int gpus = 2 * ring.sharing;
-  model::Platform platform = model::large_platform((ring.ranks + ring.sharing - 1) / ring.sharing, gpus);
+  platforms::Platform platform = model::large_platform((ring.ranks + ring.sharing - 1) / ring.sharing, gpus);
   platform.network->eager_limit.value = 64_KiB;
   std::vector<Place> places;
   for (int rank = 0; rank < ring.ranks; ++rank) {  // at the second socket

@@ -76,7 +76,7 @@ double seconds(const timeval& time) {
 
 int run(const Workload& workload) {
   const std::vector<Place> places = places_of(workload);
-  const model::Platform platform = model::large_platform(places.back().node + 1, workload.gpus);
+  const platforms::Platform platform = model::large_platform(places.back().node + 1, workload.gpus);
   const auto start = std::chrono::steady_clock::now();
   const Seconds end = model::simulate(platform, places, [&](MeasuredRank& rank) { run_rank(rank, workload); });
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;

@@ -44,7 +44,7 @@ void measure_in_child(benchmark::State& state, const std::function<void()>& simu
 /// A ping-pong sweep from 4 B to 64 MiB between two nodes.
 void pingpong_sweep(benchmark::State& state, const std::string& protocol) {
   measure_in_child(state, [&] {
-    const model::Platform platform = model::read_platform(kPlatform);
+    const platforms::Platform platform = platforms::read_platform(kPlatform);
     bench::Plan plan;
     plan.sizes = bench::size_sweep(4_B, 64_MiB, 2);
     plan.small = plan.large = {.warmup = 1, .iterations = 2};
@@ -61,7 +61,7 @@ void staged_exchange(benchmark::State& state) {
     constexpr int kGpusPerNode = 3;
     const int nodes = (ranks + kGpusPerNode - 1) / kGpusPerNode;
     const std::vector<std::string> overrides{"nodes.count=" + std::to_string(nodes)};
-    const model::Platform platform = model::read_platform(kPlatform, overrides);
+    const platforms::Platform platform = platforms::read_platform(kPlatform, overrides);
     std::vector<Place> places;
     for (int i = 0; i < ranks; ++i) places.push_back({i / kGpusPerNode, i % kGpusPerNode, {}});
     constexpr Bytes kChunk = 256_KiB;

@@ -50,7 +50,7 @@ void on_every_rank(const std::function<void(MeasuredRank&)>& body) {
   if (used) throw UsageError("one simulation per process: run this program through ctest, or with one test as filter");
   used = true;
   const Job wanted = job();
-  model::Platform platform = model::read_platform(std::filesystem::path(TWINLINK_PLATFORMS) / wanted.platform);
+  platforms::Platform platform = platforms::read_platform(std::filesystem::path(TWINLINK_PLATFORMS) / wanted.platform);
   platform.within_node.loopback = wanted.loopback;
   model::simulate(platform, read_places(wanted.places), body);
 }

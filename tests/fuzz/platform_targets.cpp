@@ -14,7 +14,7 @@
 
 namespace twinlink::fuzz {
 
-using model::Platform;
+using platforms::Platform;
 
 namespace {
 
@@ -22,23 +22,25 @@ namespace {
 const std::string kShipped = TWINLINK_SOURCE_DIR "/platforms/keeneland-kids.yaml";
 
 void promise_written_alike(const Platform& platform) {
-  static_cast<void>(model::all_numbers(platform));
-  const std::string written = model::platform_text(platform);
-  promise_same(written, model::platform_text(promise_read_back(written)), "a platform written and read again");
+  static_cast<void>(platforms::all_numbers(platform));
+  const std::string written = platforms::platform_text(platform);
+  promise_same(written, platforms::platform_text(promise_read_back(written)), "a platform written and read again");
 }
 
 }  // namespace
 
 Platform promise_read_back(const std::string& written) {
   try {
-    return model::read_platform_text(written, "written");
+    return platforms::read_platform_text(written, "written");
   } catch (const UsageError& error) {
     throw BrokenPromise(std::string("an accepted platform is refused once it is written: ") + error.what() + "\n" +
                         written);
   }
 }
 
-void read_platform_alone(const std::string& text) { promise_written_alike(model::read_platform_text(text, "input")); }
+void read_platform_alone(const std::string& text) {
+  promise_written_alike(platforms::read_platform_text(text, "input"));
+}
 
 /// What stands before and after a line "%%%" are the files platform.yaml and part.yaml of one folder.
 void read_platform_with_part(const std::string& text) {
@@ -46,14 +48,14 @@ void read_platform_with_part(const std::string& text) {
   const std::size_t at = text.find(separator);
   const std::string file = scratch_file("platform.yaml", text.substr(0, at));
   scratch_file("part.yaml", at == std::string::npos ? "" : text.substr(at + separator.size()));
-  promise_written_alike(model::read_platform(file));
+  promise_written_alike(platforms::read_platform(file));
 }
 
 /// An override on each line. Reading a file takes long, so the overrides are tried on its document first.
 void read_overrides(const std::string& text) {
-  static const model::YamlValue document = [] {
-    model::Diagnostics diagnostics;
-    return *model::load_yaml(kShipped, diagnostics);
+  static const platforms::YamlValue document = [] {
+    platforms::Diagnostics diagnostics;
+    return *platforms::load_yaml(kShipped, diagnostics);
   }();
   std::vector<std::string> overrides;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -61,14 +63,14 @@ void read_overrides(const std::string& text) {
     if (end > begin) overrides.push_back(text.substr(begin, end - begin));
     begin = end + 1;
   }
-  model::YamlValue changed = document;
-  for (const std::string& assignment : overrides) model::apply_override(changed, assignment);
-  promise_written_alike(model::read_platform(kShipped, overrides));
+  platforms::YamlValue changed = document;
+  for (const std::string& assignment : overrides) platforms::apply_override(changed, assignment);
+  promise_written_alike(platforms::read_platform(kShipped, overrides));
 }
 
 void read_placement(const std::string& text) {
-  static const Platform platform = model::read_platform(kShipped);
-  const std::vector<Place> places = model::read_places(platform, scratch_file("places", text));
+  static const Platform platform = platforms::read_platform(kShipped);
+  const std::vector<Place> places = platforms::read_places(platform, scratch_file("places", text));
   promise(!places.empty(), "a placement has ranks");
 }
 

@@ -36,7 +36,7 @@ void promise(bool holds, const std::string& what);
 void promise_same(const std::string& first, const std::string& second, const std::string& what);
 
 /// Reads what the program has written of a platform that it had accepted.
-model::Platform promise_read_back(const std::string& written);
+platforms::Platform promise_read_back(const std::string& written);
 
 /// A file of that content in a folder of this process, which goes when the process ends. Content of the same name is
 /// replaced.

@@ -6,8 +6,8 @@
 namespace twinlink::fuzz {
 
 void read_topology(const std::string& text) {
-  const model::SketchedPlatform imported = model::import_topology(text, "input", "fuzzed");
-  promise_read_back(model::platform_text(imported.platform, imported.heading));
+  const platforms::SketchedPlatform imported = platforms::import_topology(text, "input", "fuzzed");
+  promise_read_back(platforms::platform_text(imported.platform, imported.heading));
 }
 
 }  // namespace twinlink::fuzz

@@ -69,7 +69,7 @@ std::string trace_of(const std::string& name) {
   const Stage stage = stage_of(name);
   const auto file = std::filesystem::path(TWINLINK_PLATFORMS) / stage.platform;
   Trace trace;
-  model::simulate(model::read_platform(file), stage.places, [&](MeasuredRank& rank) {
+  model::simulate(platforms::read_platform(file), stage.places, [&](MeasuredRank& rank) {
     TracingRank traced(rank, trace);
     const View message(rank.allocate(protocol.message_memory(), kMessage));
     const RankId peer = rank.id() == kSender ? kReceiver : kSender;

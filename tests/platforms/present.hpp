@@ -4,11 +4,11 @@
 #include <optional>
 #include <stdexcept>
 
-namespace twinlink::model::testing {
+namespace twinlink::platforms::testing {
 
 template <class T>
 const T& present(const std::optional<T>& value) {
   if (!value) throw std::runtime_error("an optional that should hold a value is empty");
   return *value;
 }
-}  // namespace twinlink::model::testing
+}  // namespace twinlink::platforms::testing

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <stdexcept>
 
-namespace twinlink::model::testing {
+namespace twinlink::platforms::testing {
 namespace {
 
 std::vector<std::string> fields(const std::string& line) {
@@ -50,4 +50,4 @@ double number(const Row& row, const std::string& column) { return std::stod(row.
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-}  // namespace twinlink::model::testing
+}  // namespace twinlink::platforms::testing

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace twinlink::model::testing {
+namespace twinlink::platforms::testing {
 
 /// One row by column name.
 using Row = std::map<std::string, std::string>;
@@ -23,4 +23,8 @@ double number(const Row& row, const std::string& column);
 /// Whether a field's text has `part` in it.
 bool contains(const std::string& text, const std::string& part);
 
+}  // namespace twinlink::platforms::testing
+
+namespace twinlink::model::testing {
+using namespace platforms::testing;  // NOLINT(google-build-using-namespace): model's tests use it as their own
 }  // namespace twinlink::model::testing

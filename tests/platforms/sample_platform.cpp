@@ -1,6 +1,6 @@
 #include "tests/platforms/sample_platform.hpp"
 
-namespace twinlink::model::testing {
+namespace twinlink::platforms::testing {
 namespace {
 
 template <class T>
@@ -99,4 +99,4 @@ Platform sample_platform_with_rdma() {
   return platform;
 }
 
-}  // namespace twinlink::model::testing
+}  // namespace twinlink::platforms::testing

@@ -3,7 +3,7 @@
 
 #include "platforms/machine/platform.hpp"
 
-namespace twinlink::model::testing {
+namespace twinlink::platforms::testing {
 
 // Every copy and message costs kHost of CPU, then kLatency, then flows.
 inline constexpr Seconds kHost = 1.0_us;
@@ -43,4 +43,8 @@ Platform sample_platform();
 /// The same with GPUs and adapters that have GPUDirect RDMA.
 Platform sample_platform_with_rdma();
 
+}  // namespace twinlink::platforms::testing
+
+namespace twinlink::model::testing {
+using namespace platforms::testing;  // NOLINT(google-build-using-namespace): model's tests use it as their own
 }  // namespace twinlink::model::testing

@@ -5,9 +5,9 @@
 
 #include "platforms/reader/platform_reader.hpp"
 
-namespace twinlink::model::testing {
+namespace twinlink::platforms::testing {
 
 inline const std::filesystem::path kWhole = "tests/bad_platforms/parts/whole.yaml";
 inline Platform whole_platform() { return read_platform(kWhole); }
 
-}  // namespace twinlink::model::testing
+}  // namespace twinlink::platforms::testing

@@ -6,7 +6,7 @@
 namespace twinlink {
 
 inline const gpu::Release& release_2_28() {
-  static const auto release = model::find_release("nccl-2.28");
+  static const auto release = platforms::find_release("nccl-2.28");
   return *release;
 }
 

@@ -31,8 +31,8 @@ PlatformEdit own_software(const std::filesystem::path& base) {
   return edit;
 }
 
-using model::Platform;
-using model::Topology;
+using platforms::Platform;
+using platforms::Topology;
 using Fit = KindFacts::Fit;
 using Kind = Primitive::Kind;
 
@@ -161,7 +161,7 @@ class Calibrator {
 
   void fit_messages(const Group& group) {
     const bool within = group.first().same_node;
-    const model::NetworkCosts& costs = within ? base_.intra_node : *base_.network;
+    const platforms::NetworkCosts& costs = within ? base_.intra_node : *base_.network;
     const Bytes largest = std::ranges::max(group.lines, {}, &GroupedProbe::size).size();
     std::optional<Rate> known = narrowest_link(group.first(), largest, topology_);
     const double parts = adapters_of(group.first(), largest, topology_);
@@ -180,7 +180,7 @@ class Calibrator {
   void limit_uncached(Rate rate) {
     const auto& known = base_.intra_node.uncached;
     if (!known || known->value <= rate) return;
-    edit_.set(std::string(kUncached), rate, model::Quality::derived, "not above the rate of what the caches hold");
+    edit_.set(std::string(kUncached), rate, platforms::Quality::derived, "not above the rate of what the caches hold");
   }
 
   /// Where the probes show no such bytes that should be there by the base, these take no longer.
@@ -189,7 +189,7 @@ class Calibrator {
       fit_uncached(*uncached_, all_else, probes_, edit_, result_.notes);
       groups_.push_back(*std::move(uncached_));
     } else if (base_.intra_node.uncached && lacks_in_caches(groups_, topology_)) {
-      edit_.set(std::string(kUncached), all_else.platform().intra_node.rate->value, model::Quality::derived,
+      edit_.set(std::string(kUncached), all_else.platform().intra_node.rate->value, platforms::Quality::derived,
                 "the rate of what the caches hold: the probes show no difference");
     }
   }
@@ -335,7 +335,7 @@ class Calibrator {
     std::set<std::string> listed;
     result_.replaced = edit_.changes();
     for (const NumberChange& change : result_.replaced) listed.insert(change.path);
-    for (model::NumberEntry& entry : all_numbers(edit_.platform())) {
+    for (platforms::NumberEntry& entry : all_numbers(edit_.platform())) {
       if (const std::size_t point = entry.path.find('['); point != std::string::npos) {
         entry.path.resize(point);
         entry.text = "a curve";

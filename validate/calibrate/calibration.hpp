@@ -37,10 +37,10 @@ struct UnusedProbe {
 struct Calibration {
   std::string base{};  ///< the file, as the user named it
   std::vector<ProbeOrigin> origins{};
-  std::vector<NumberChange> replaced{};    ///< in the order of the fits
-  std::vector<model::NumberEntry> kept{};  ///< a curve has one entry, without its points
-  std::vector<FitQuality> fits{};          ///< in the order of the probes
-  TimeShares shares{};                     ///< the mean of all lines of `fits`
+  std::vector<NumberChange> replaced{};        ///< in the order of the fits
+  std::vector<platforms::NumberEntry> kept{};  ///< a curve has one entry, without its points
+  std::vector<FitQuality> fits{};              ///< in the order of the probes
+  TimeShares shares{};                         ///< the mean of all lines of `fits`
   std::vector<UnusedProbe> unused{};
   std::vector<std::string> notes{};
   std::string platform_text{};  ///< the file, which the platform's reader has accepted

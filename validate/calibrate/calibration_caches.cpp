@@ -113,8 +113,8 @@ std::optional<Split> find_split(const std::vector<Sample>& samples) {
 
 }  // namespace
 
-std::optional<Group> split_uncached(std::vector<Group>& groups, const model::Topology& topology, const ProbeSet& probes,
-                                    PlatformEdit& edit) {
+std::optional<Group> split_uncached(std::vector<Group>& groups, const platforms::Topology& topology,
+                                    const ProbeSet& probes, PlatformEdit& edit) {
   const std::optional<Split> split = find_split(samples_of(groups));
   if (!split) return std::nullopt;
   Group uncached{.path = std::string(kUncached)};
@@ -136,7 +136,7 @@ std::optional<Group> split_uncached(std::vector<Group>& groups, const model::Top
   return uncached;
 }
 
-bool lacks_in_caches(const std::vector<Group>& groups, const model::Topology& topology) {
+bool lacks_in_caches(const std::vector<Group>& groups, const platforms::Topology& topology) {
   return std::ranges::any_of(groups, [&](const Group& group) {
     return std::ranges::any_of(group.lines, [&](const GroupedProbe& grouped) {
       return tells_bytes(grouped) && lacks_in_caches(grouped.primitive, grouped.size(), topology);
@@ -144,16 +144,16 @@ bool lacks_in_caches(const std::vector<Group>& groups, const model::Topology& to
   });
 }
 
-void fit_uncached(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
+void fit_uncached(const Group& group, const platforms::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
                   std::vector<std::string>& notes) {
-  model::Platform held = topology.platform();
-  const std::optional<model::Sourced<Rate>>& rate = held.intra_node.rate;
+  platforms::Platform held = topology.platform();
+  const std::optional<platforms::Sourced<Rate>>& rate = held.intra_node.rate;
   if (!rate) {
     notes.push_back(group.path + ": neither the base nor the probes tell the rate of what the caches hold");
     return;
   }
   held.intra_node.uncached.reset();
-  const model::Topology as_if_held(held);
+  const platforms::Topology as_if_held(held);
   std::vector<double> longer;
   for (const GroupedProbe& grouped : group.lines) {
     const Seconds rest = grouped.time() - *predict(grouped.primitive, grouped.size(), as_if_held);

@@ -18,7 +18,7 @@
 namespace twinlink::validate {
 namespace {
 
-using model::Topology;
+using platforms::Topology;
 using Kind = Primitive::Kind;
 
 /// Where the rate is not told, what is left of a time at the known rate is the latency only if the bytes take little of
@@ -106,7 +106,7 @@ void CopyFits::limit_host(const Group& group) {
   if (overhead == measured_.end() || overhead->second <= *most) return;
   overhead->second = *most;
   edit_.set(
-      overhead->first, *most, model::Quality::derived,
+      overhead->first, *most, platforms::Quality::derived,
       fmt::format("what '{}' leaves for each; the start of one alone is longer", group.lines.front().probe->line.name));
 }
 
@@ -133,7 +133,7 @@ std::optional<Seconds> CopyFits::host_or_alike(const std::string& path) {
   const std::string probed = *alike + ".overhead";
   const auto other = measured_.find(probed);
   if (other == measured_.end()) return std::nullopt;
-  edit_.set(overhead, other->second, model::Quality::derived, source_alike(probed));
+  edit_.set(overhead, other->second, platforms::Quality::derived, source_alike(probed));
   return other->second;
 }
 
@@ -143,20 +143,20 @@ Seconds CopyFits::overhead_share(const Group& group, const std::string& path, Se
   if (overhead <= shortest) return overhead;
   notes_.push_back(fmt::format("{}: {} {}, but all takes only {}", path, format_seconds(overhead),
                                measured_.contains(path) ? "measured" : "in the base", format_seconds(shortest)));
-  edit_.set(path, shortest, model::Quality::derived, "no more than the shortest probe takes as a whole");
+  edit_.set(path, shortest, platforms::Quality::derived, "no more than the shortest probe takes as a whole");
   return shortest;
 }
 
 void CopyFits::fit(const Group& group) {
   const Primitive& first = group.first();
-  const model::CopyCost found = find_copy_cost(base_, first.from, first.to);
-  const model::Cost* cost = found.cost;
+  const platforms::CopyCost found = find_copy_cost(base_, first.from, first.to);
+  const platforms::Cost* cost = found.cost;
   if (cost != nullptr && found.path != group.path) begin_as(group.path, found);
   const Seconds other = completion_of(first);
   std::optional<Seconds> overhead = host_or_alike(group.path);
   if (!overhead && cost != nullptr) overhead = cost->overhead.value;
   if (!overhead) {
-    edit_.set(group.path + ".overhead", Seconds{}, model::Quality::assumed,
+    edit_.set(group.path + ".overhead", Seconds{}, platforms::Quality::assumed,
               "a probe does not tell it from the latency");
   }
   const Seconds busy = overhead_share(group, group.path + ".overhead", overhead.value_or(Seconds{}), other) + other;
@@ -165,7 +165,7 @@ void CopyFits::fit(const Group& group) {
   if (!found.kind) return fit_fallback(group, busy);
   const std::optional<Rate> rate = fit_latency(group, observations_beside_way(group), {.busy = busy, .base = known},
                                                group.path + ".rate", probes_, edit_, notes_);
-  if (!rate || found.kind != model::CopyKind::host_to_host) return;
+  if (!rate || found.kind != platforms::CopyKind::host_to_host) return;
   for (const std::string& memory : memories_of(group, base_)) {
     set_fit(edit_, fmt::format("nodes.memories.{}.copy_rate", memory), *rate, group, probes_);
   }
@@ -184,7 +184,7 @@ std::vector<Observation> CopyFits::observations_beside_way(const Group& group) c
 /// What each chunk but the first takes beside its two copies, which the parts tell: the two largest messages differ by
 /// so many chunks. What that leaves is the latency.
 void CopyFits::fit_fallback(const Group& group, Seconds busy) {
-  model::Platform platform = base_.platform();
+  platforms::Platform platform = base_.platform();
   platform.fallback->per_chunk.value = {};
   const Topology without(platform);
   const auto chunk = static_cast<double>(platform.fallback->chunk.value.count());
@@ -197,7 +197,7 @@ void CopyFits::fit_fallback(const Group& group, Seconds busy) {
   for (std::size_t i = 0; i < observations.size(); ++i) {
     const Primitive& primitive = group.lines[i].primitive;
     Observation& seen = observations[i];
-    const model::CopyCost copy = copy_cost(without, primitive.from, primitive.to);
+    const platforms::CopyCost copy = copy_cost(without, primitive.from, primitive.to);
     seen.busy += seen.size / copy.rate.value() + copy.in_chunks(seen.size);
     lines.push_back(
         {std::max(std::ceil(static_cast<double>(seen.size.count()) / chunk) - 1, 0.0), seen.time - seen.busy});
@@ -218,10 +218,10 @@ void CopyFits::fit_fallback(const Group& group, Seconds busy) {
 }
 
 /// A kind that the base has under another's name begins as that one; the probes replace what they tell.
-void CopyFits::begin_as(const std::string& path, const model::CopyCost& other) {
+void CopyFits::begin_as(const std::string& path, const platforms::CopyCost& other) {
   const std::string source = source_alike(other.path);
   const auto derive = [&](const std::string& key, const auto& value) {
-    if (!measured_.contains(path + key)) edit_.set(path + key, value, model::Quality::derived, source);
+    if (!measured_.contains(path + key)) edit_.set(path + key, value, platforms::Quality::derived, source);
   };
   derive(".overhead", other.cost->overhead.value);
   derive(".latency", other.cost->latency.value);
@@ -261,7 +261,7 @@ void CopyFits::fit_gap(const Group& group, const Topology& topology) {
     notes_.push_back(group.path + ": at all sizes of the probes the bytes take much longer; it stays");
     return;
   }
-  const model::Piecewise gap = curve_of(costs);
+  const platforms::Piecewise gap = curve_of(costs);
   set_fit(edit_, group.path, gap, group, probes_);
   gaps_.emplace(group.path, gap);
 }
@@ -272,7 +272,7 @@ void CopyFits::fit_gaps_alike(const Topology& topology) {
     if (gaps_.contains(path + ".gap") || !alike) continue;
     const auto other = gaps_.find(*alike + ".gap");
     if (other == gaps_.end()) continue;
-    edit_.set(path + ".gap", other->second, model::Quality::derived, source_alike(other->first));
+    edit_.set(path + ".gap", other->second, platforms::Quality::derived, source_alike(other->first));
   }
 }
 
@@ -328,7 +328,7 @@ std::optional<Rate> fit_latency(const Group& group, std::span<const Observation>
   const bool queues_tell = curve.rate && known.queues != nullptr && rate_of_queues(*known.queues) > *curve.rate;
   if (queues_tell) curve = fit_beside_rate(observations, known.busy, rate_of_queues(*known.queues));
   if (curve.rate || tells_latency(observations, known.base)) {
-    set_fit(edit, group.path + ".latency", model::Piecewise(curve.latency), group, probes);
+    set_fit(edit, group.path + ".latency", platforms::Piecewise(curve.latency), group, probes);
   } else {
     notes.push_back(group.path + ".latency: the bytes of these sizes take longer; it stays");
   }

@@ -17,8 +17,8 @@ namespace twinlink::validate {
 class CopyFits {
  public:
   /// All must outlive this. What the probes do not tell is that of `base`.
-  CopyFits(const ProbeSet& probes, const std::vector<Group>& groups, const model::Topology& base, PlatformEdit& edit,
-           std::vector<std::string>& notes);
+  CopyFits(const ProbeSet& probes, const std::vector<Group>& groups, const platforms::Topology& base,
+           PlatformEdit& edit, std::vector<std::string>& notes);
 
   /// The numbers that stand for what CPUs do for copies; of starts no more than what queues leave for them.
   void fit_cpu();
@@ -27,14 +27,14 @@ class CopyFits {
   /// What lies between two copies, by their size: what a queue of them leaves. Where the CPU decides that starts them,
   /// that is what it may be at most, so that it is no longer than that of larger copies. Where the bytes take much
   /// longer, the error of their rate is as much as what is looked for. `topology` has what fit() has told.
-  void fit_gap(const Group& group, const model::Topology& topology);
+  void fit_gap(const Group& group, const platforms::Topology& topology);
   /// What a kernel takes after its bytes to raise a signal, by their number.
-  void fit_kernel_signal(const Group& group, const model::Topology& topology);
+  void fit_kernel_signal(const Group& group, const platforms::Topology& topology);
   /// After all of these: of classes that have no such probe.
-  void fit_gaps_alike(const model::Topology& topology);
+  void fit_gaps_alike(const platforms::Topology& topology);
   /// A put with a signal less that signal: the same puts there and back without it, measured in the same job, are
   /// closer than any fit. Empty if there are none and `topology` does not tell it.
-  [[nodiscard]] std::optional<Seconds> put_alone(const GroupedProbe& signal, const model::Topology& topology) const;
+  [[nodiscard]] std::optional<Seconds> put_alone(const GroupedProbe& signal, const platforms::Topology& topology) const;
 
  private:
   [[nodiscard]] std::optional<Seconds> measured_put(const GroupedProbe& signal) const;
@@ -44,18 +44,18 @@ class CopyFits {
   [[nodiscard]] std::optional<Seconds> most_to_start(const Group& group) const;
   std::optional<Seconds> host_or_alike(const std::string& path);
   Seconds overhead_share(const Group& group, const std::string& path, Seconds overhead, Seconds other);
-  void begin_as(const std::string& path, const model::CopyCost& other);
+  void begin_as(const std::string& path, const platforms::CopyCost& other);
   [[nodiscard]] Seconds completion_of(const Primitive& copy) const;
   [[nodiscard]] std::vector<Observation> observations_beside_way(const Group& group) const;
   void fit_fallback(const Group& group, Seconds busy);
 
   const ProbeSet& probes_;
   const std::vector<Group>& groups_;
-  const model::Topology& base_;
+  const platforms::Topology& base_;
   PlatformEdit& edit_;
   std::vector<std::string>& notes_;
-  std::map<std::string, Seconds> measured_{};       ///< parts of copies that probes tell, by path
-  std::map<std::string, model::Piecewise> gaps_{};  ///< likewise
+  std::map<std::string, Seconds> measured_{};           ///< parts of copies that probes tell, by path
+  std::map<std::string, platforms::Piecewise> gaps_{};  ///< likewise
 };
 
 /// What fit_latency() knows beforehand.

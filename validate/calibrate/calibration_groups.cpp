@@ -12,7 +12,7 @@
 namespace twinlink::validate {
 namespace {
 
-using model::CopyKind;
+using platforms::CopyKind;
 
 /// Copies that are started, and follow each other, alike: the same engine makes them. No probe tells the first of a
 /// pair apart.
@@ -38,9 +38,9 @@ const Group* find_group(const std::vector<Group>& groups, std::string_view path)
   return found == groups.end() ? nullptr : &*found;
 }
 
-std::vector<std::string> check_machine(const ProbeSet& probes, const model::Platform& base, bool force) {
+std::vector<std::string> check_machine(const ProbeSet& probes, const platforms::Platform& base, bool force) {
   std::set<std::string> findings;
-  const model::Topology topology(base);
+  const platforms::Topology topology(base);
   const std::vector<Place> places = topology.places();
   for (const ProbeOrigin& origin : probes.files) {
     if (!origin.platform.empty() && origin.platform != base.name) {
@@ -84,12 +84,12 @@ std::optional<std::string> path_alike(std::string_view path) {
   return std::string(path.substr(0, path.size() - kind.size())) + std::string(to_string(found->probed));
 }
 
-std::vector<std::string> copy_paths(const model::Platform& platform) {
+std::vector<std::string> copy_paths(const platforms::Platform& platform) {
   std::vector<std::string> paths;
-  const auto add = [&](const std::string& owner, const model::CopyCosts& copies) {
+  const auto add = [&](const std::string& owner, const platforms::CopyCosts& copies) {
     for (const auto& [kind, cost] : copies) paths.push_back(fmt::format("{}.copies.{}", owner, to_string(kind)));
   };
-  for (const model::GpuType& type : platform.gpu_types) add("gpu_types." + type.name, type.copies);
+  for (const platforms::GpuType& type : platform.gpu_types) add("gpu_types." + type.name, type.copies);
   add("driver", platform.copies);
   return paths;
 }
@@ -129,9 +129,9 @@ std::string source_text(const Group& group, const ProbeSet& probes, const ErrorS
   }
   std::set<std::string> origins;
   for (const std::size_t file : files) origins.insert(describe(probes.files[file]));
-  const std::string sizes = least == most
-                                ? model::format_bytes(least)
-                                : fmt::format("{} to {}", model::format_bytes(least), model::format_bytes(most));
+  const std::string sizes =
+      least == most ? platforms::format_bytes(least)
+                    : fmt::format("{} to {}", platforms::format_bytes(least), platforms::format_bytes(most));
   const std::string spread = below.empty()
                                  ? "spread of the rounds not told"
                                  : fmt::format("spread of the rounds {:+.1f} % to {:+.1f} % (p5, p95)",

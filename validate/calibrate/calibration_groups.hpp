@@ -44,10 +44,10 @@ std::vector<Observation> observations_of(const Group& group);
 
 /// An InputError unless the probes were made on the machine that `base` describes: on a platform of its name, by GPUs
 /// of its models. With `force`, notes instead.
-std::vector<std::string> check_machine(const ProbeSet& probes, const model::Platform& base, bool force);
+std::vector<std::string> check_machine(const ProbeSet& probes, const platforms::Platform& base, bool force);
 
 /// Where a platform keeps its copies: "driver.copies.host-to-host", "gpu_types.m2090.copies.peer".
-std::vector<std::string> copy_paths(const model::Platform& platform);
+std::vector<std::string> copy_paths(const platforms::Platform& platform);
 /// Where it keeps those that the same engine starts and makes follow each other as the copies at `path`, and that have
 /// probes of it where those at `path` have none. Nothing: there are none.
 std::optional<std::string> path_alike(std::string_view path);
@@ -60,7 +60,8 @@ std::string source_text(const Group& group, const ProbeSet& probes, const ErrorS
 template <class Value>
 void set_fit(PlatformEdit& edit, const std::string& path, const Value& value, const Group& group,
              const ProbeSet& probes) {
-  edit.set(path, value, probes.simulated ? model::Quality::derived : model::Quality::measured, source_name(group.path));
+  edit.set(path, value, probes.simulated ? platforms::Quality::derived : platforms::Quality::measured,
+           source_name(group.path));
   edit.set_source(source_name(group.path), "a fit of probes");  // a reader wants one
 }
 /// "2026-11-21, twinlink-real 0.1.0 on 2 x NVIDIA H200"

@@ -31,7 +31,7 @@ std::optional<Seconds> shortest_at(const Group& group, Bytes size) {
 
 /// What the CPU is busy for to send. At the eager limit that may change, so the largest eager size of the group stands
 /// for all up to there.
-model::Piecewise fit_posting(const Group& group, Bytes eager_limit) {
+platforms::Piecewise fit_posting(const Group& group, Bytes eager_limit) {
   std::map<Bytes, CostAt> costs;
   for (const GroupedProbe& grouped : group.lines) {
     const Seconds time = *time_at(group, grouped.size());
@@ -49,8 +49,9 @@ model::Piecewise fit_posting(const Group& group, Bytes eager_limit) {
 /// What the receiver's CPU is busy for with an eager message, of windows both ways. `messages` and `one_way` are the
 /// groups of messages by themselves and of windows one way; a size that they lack tells nothing. Nothing if no size
 /// does.
-std::optional<model::Piecewise> fit_completion(const Group& both_ways, const Group& messages, const Group& one_way,
-                                               const model::NetworkCosts& costs, const model::Topology& topology) {
+std::optional<platforms::Piecewise> fit_completion(const Group& both_ways, const Group& messages, const Group& one_way,
+                                                   const platforms::NetworkCosts& costs,
+                                                   const platforms::Topology& topology) {
   std::map<Bytes, CostAt> ascending;
   for (const GroupedProbe& grouped : both_ways.lines) {
     const auto together = time_at(both_ways, grouped.size());
@@ -68,7 +69,7 @@ std::optional<model::Piecewise> fit_completion(const Group& both_ways, const Gro
 }
 
 /// What a CPU is busy for to learn that a send is over. Nothing where CPUs wait for messages at every size.
-std::optional<Seconds> fit_send_completion(const Group& both_ways, const model::NetworkCosts& costs) {
+std::optional<Seconds> fit_send_completion(const Group& both_ways, const platforms::NetworkCosts& costs) {
   std::vector<CountedObservation> observations;
   for (const GroupedProbe& grouped : both_ways.lines) {
     if (costs.taking_in(grouped.size()) == Seconds{}) continue;
@@ -81,7 +82,7 @@ std::optional<Seconds> fit_send_completion(const Group& both_ways, const model::
 
 }  // namespace
 
-MessageFits::MessageFits(const ProbeSet& probes, const std::vector<Group>& groups, const model::Topology& base,
+MessageFits::MessageFits(const ProbeSet& probes, const std::vector<Group>& groups, const platforms::Topology& base,
                          PlatformEdit& edit, std::vector<std::string>& notes)
     : probes_(probes), groups_(groups), base_(base), edit_(edit), notes_(notes) {}
 
@@ -91,8 +92,8 @@ void MessageFits::fit_cpu() {
 }
 
 /// The costs of the network at `path`, "mpi.intra_node", as far as they are known.
-model::NetworkCosts& MessageFits::network_at(const std::string& path) {
-  const model::Platform& base = base_.platform();
+platforms::NetworkCosts& MessageFits::network_at(const std::string& path) {
+  const platforms::Platform& base = base_.platform();
   const bool within = path == "mpi.intra_node";
   return networks_.try_emplace(path, within ? base.intra_node : base.network.value()).first->second;
 }
@@ -123,7 +124,7 @@ void MessageFits::fit_end(const Group& group) {
   if (group.first().kind != Primitive::Kind::completion) return;
   const Group* const messages = find_group(groups_, network);
   const Group* const one_way = find_group(groups_, network + ".gap");
-  std::optional<model::Piecewise> completion;
+  std::optional<platforms::Piecewise> completion;
   if (messages != nullptr && one_way != nullptr) {
     completion = fit_completion(group, *messages, *one_way, network_at(network), base_);
   }
@@ -132,7 +133,7 @@ void MessageFits::fit_end(const Group& group) {
     return;
   }
   set_fit(edit_, group.path, *completion, group, probes_);
-  network_at(network).completion = model::Sourced<model::Piecewise>{*completion, {}};
+  network_at(network).completion = platforms::Sourced<platforms::Piecewise>{*completion, {}};
   if (const auto sent = fit_send_completion(group, network_at(network))) {
     set_fit(edit_, network + ".send_completion", *sent, group, probes_);
   } else if (network_at(network).send_completion) {
@@ -142,23 +143,23 @@ void MessageFits::fit_end(const Group& group) {
 
 /// Sending takes no more of the CPU than the shortest message as a whole.
 void MessageFits::limit_posting(const Group& messages) {
-  model::NetworkCosts& costs = network_at(messages.path);
+  platforms::NetworkCosts& costs = network_at(messages.path);
   const Seconds most = messages.shortest();
-  std::vector<model::Piecewise::Knot> knots = costs.send_overhead.value.knots();
+  std::vector<platforms::Piecewise::Knot> knots = costs.send_overhead.value.knots();
   if (knots.front().cost <= most) return;
   const std::string path = messages.path + ".send_overhead";
   const bool probed = find_group(groups_, path) != nullptr;
   notes_.push_back(fmt::format("{}: {} {}, but all takes only {}", path, format_seconds(knots.front().cost),
                                probed ? "measured" : "in the base", format_seconds(most)));
   for (auto& knot : knots) knot.cost = std::min(knot.cost, most);
-  costs.send_overhead.value = model::Piecewise(knots);
-  edit_.set(path, costs.send_overhead.value, model::Quality::derived,
+  costs.send_overhead.value = platforms::Piecewise(knots);
+  edit_.set(path, costs.send_overhead.value, platforms::Quality::derived,
             "no more than the shortest probe takes as a whole");
 }
 
 std::vector<Observation> MessageFits::observations_beside_cpu(const Group& messages) {
   limit_posting(messages);
-  const model::NetworkCosts& costs = network_at(messages.path);
+  const platforms::NetworkCosts& costs = network_at(messages.path);
   std::vector<Observation> observations;
   for (const GroupedProbe& grouped : messages.lines) {
     Observation& o = observations.emplace_back(observation_of(grouped));

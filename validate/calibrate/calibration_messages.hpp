@@ -18,8 +18,8 @@ namespace twinlink::validate {
 class MessageFits {
  public:
   /// All must outlive this. What the probes do not tell is that of `base`.
-  MessageFits(const ProbeSet& probes, const std::vector<Group>& groups, const model::Topology& base, PlatformEdit& edit,
-              std::vector<std::string>& notes);
+  MessageFits(const ProbeSet& probes, const std::vector<Group>& groups, const platforms::Topology& base,
+              PlatformEdit& edit, std::vector<std::string>& notes);
 
   /// The numbers that stand for what CPUs do for messages.
   void fit_cpu();
@@ -28,17 +28,17 @@ class MessageFits {
   std::vector<Observation> observations_beside_cpu(const Group& messages);
 
  private:
-  model::NetworkCosts& network_at(const std::string& path);
+  platforms::NetworkCosts& network_at(const std::string& path);
   void fit_start(const Group& group);
   void fit_end(const Group& group);
   void limit_posting(const Group& messages);
 
   const ProbeSet& probes_;
   const std::vector<Group>& groups_;
-  const model::Topology& base_;
+  const platforms::Topology& base_;
   PlatformEdit& edit_;
   std::vector<std::string>& notes_;
-  std::map<std::string, model::NetworkCosts> networks_{};  ///< by path: the base's, with what probes have told
+  std::map<std::string, platforms::NetworkCosts> networks_{};  ///< by path: the base's, with what probes have told
 };
 
 }  // namespace twinlink::validate

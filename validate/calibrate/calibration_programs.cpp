@@ -28,7 +28,7 @@ Seconds rest_of_all(const Group& group, const auto& beside) {
 
 }  // namespace
 
-void fit_hop(const Group& group, const model::Topology& base, const ProbeSet& probes, PlatformEdit& edit) {
+void fit_hop(const Group& group, const platforms::Topology& base, const ProbeSet& probes, PlatformEdit& edit) {
   const auto beside = [&](const GroupedProbe& grouped) { return beside_line(grouped.primitive, grouped.size(), base); };
   set_fit(edit, group.path, rest_of_all(group, beside), group, probes);
 }
@@ -45,14 +45,14 @@ void fit_rate_of_blocks(const Group& group, const ProbeSet& probes, PlatformEdit
   set_fit(edit, group.path, Rate{bench::upper_median(rates)}, group, probes);
 }
 
-void fit_launch(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit) {
+void fit_launch(const Group& group, const platforms::Topology& topology, const ProbeSet& probes, PlatformEdit& edit) {
   const auto beside = [&](const GroupedProbe& grouped) {
     return beside_start(grouped.primitive, topology).value_or(Seconds{});
   };
   set_fit(edit, group.path, rest_of_all(group, beside), group, probes);
 }
 
-void fit_graph(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
+void fit_graph(const Group& group, const platforms::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
                std::vector<std::string>& notes) {
   std::vector<Observation> observations;
   for (const GroupedProbe& grouped : group.lines) {

@@ -10,14 +10,14 @@
 namespace twinlink::validate {
 
 /// What a line, or a slot, takes beside its way.
-void fit_hop(const Group& group, const model::Topology& base, const ProbeSet& probes, PlatformEdit& edit);
+void fit_hop(const Group& group, const platforms::Topology& base, const ProbeSet& probes, PlatformEdit& edit);
 /// What one block moves. Only the lines of the fewest blocks tell it: several may reach what the GPU stores at the
 /// most, and that is a number of its kernels' copies.
 void fit_rate_of_blocks(const Group& group, const ProbeSet& probes, PlatformEdit& edit);
 /// What is left of a launch beside the CPU's part, which `topology` knows.
-void fit_launch(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit);
+void fit_launch(const Group& group, const platforms::Topology& topology, const ProbeSet& probes, PlatformEdit& edit);
 /// A line over the programs of a graph: what lies between two, and what is left of the launch.
-void fit_graph(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
+void fit_graph(const Group& group, const platforms::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
                std::vector<std::string>& notes);
 
 }  // namespace twinlink::validate

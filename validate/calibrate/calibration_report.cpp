@@ -69,7 +69,7 @@ nlohmann::json to_json(const TimeShares& shares) {
 
 Table kept_numbers(const Calibration& calibration) {
   Table table{.columns = {{"number", kLeft}, {"value", kLeft}, {"source", kLeft}}};
-  for (const model::NumberEntry& entry : calibration.kept) {
+  for (const platforms::NumberEntry& entry : calibration.kept) {
     table.rows.push_back(
         {entry.path, entry.text, fmt::format("{}: {}", to_string(entry.source.quality), entry.source.text)});
   }
@@ -127,7 +127,7 @@ nlohmann::json to_json(const Calibration& calibration) {
   for (const NumberChange& change : calibration.replaced) {
     json["replaced"].push_back({{"path", change.path}, {"before", change.before}, {"after", change.after}});
   }
-  for (const model::NumberEntry& entry : calibration.kept) {
+  for (const platforms::NumberEntry& entry : calibration.kept) {
     json["kept"].push_back({{"path", entry.path},
                             {"value", entry.value},
                             {"unit", entry.unit},

@@ -10,7 +10,7 @@
 
 namespace twinlink::validate {
 
-void fit_rest(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
+void fit_rest(const Group& group, const platforms::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
               std::vector<std::string>& notes) {
   std::vector<double> rests;
   for (const GroupedProbe& grouped : group.lines) {
@@ -25,7 +25,7 @@ void fit_rest(const Group& group, const model::Topology& topology, const ProbeSe
   set_fit(edit, group.path, Seconds{std::max(0.0, bench::upper_median(rests))}, group, probes);
 }
 
-void fit_gap(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit) {
+void fit_gap(const Group& group, const platforms::Topology& topology, const ProbeSet& probes, PlatformEdit& edit) {
   constexpr double kQueued = bench::kQueuedCopies;
   std::map<Bytes, std::vector<double>> gaps;
   for (const GroupedProbe& grouped : group.lines) {
@@ -44,7 +44,7 @@ void fit_gap(const Group& group, const model::Topology& topology, const ProbeSet
     const GroupedProbe& line = *std::ranges::find(group.lines, size, &GroupedProbe::size);
     ascending.push_back({{size, Seconds{bench::upper_median(all)}}, line.time() * (2 * kTolerance)});
   }
-  set_fit(edit, group.path, model::Piecewise(fewest_knots(ascending)), group, probes);
+  set_fit(edit, group.path, platforms::Piecewise(fewest_knots(ascending)), group, probes);
 }
 
 }  // namespace twinlink::validate

@@ -13,10 +13,10 @@ namespace twinlink::validate {
 
 /// One number that nothing else of the lines tells (KindFacts::Fit::rest): what is left of them where that number is
 /// zero, by what `topology` says of all else.
-void fit_rest(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
+void fit_rest(const Group& group, const platforms::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
               std::vector<std::string>& notes);
 
 /// What lies between two messages beside their bytes, which is what CPUs do for each: of up to 64 KiB.
-void fit_gap(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit);
+void fit_gap(const Group& group, const platforms::Topology& topology, const ProbeSet& probes, PlatformEdit& edit);
 
 }  // namespace twinlink::validate

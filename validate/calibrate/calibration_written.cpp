@@ -13,7 +13,7 @@
 namespace twinlink::validate {
 namespace {
 
-using model::Piecewise;
+using platforms::Piecewise;
 
 /// How far a curve is from the differences, as a multiple of the noise, where it is furthest.
 double worst(const std::vector<Piecewise::Knot>& knots, const std::vector<Difference>& differences) {
@@ -69,10 +69,11 @@ std::vector<Difference> differences_of(const Group& group, const ProbeSet& probe
 }
 
 /// Does the platform have this number, or this curve?
-bool has_number(const model::Platform& platform, const std::string& path) {
-  const std::vector<model::NumberEntry> numbers = all_numbers(platform);
-  return std::ranges::any_of(
-      numbers, [&](const model::NumberEntry& number) { return number.path.substr(0, number.path.find('[')) == path; });
+bool has_number(const platforms::Platform& platform, const std::string& path) {
+  const std::vector<platforms::NumberEntry> numbers = all_numbers(platform);
+  return std::ranges::any_of(numbers, [&](const platforms::NumberEntry& number) {
+    return number.path.substr(0, number.path.find('[')) == path;
+  });
 }
 
 }  // namespace
@@ -98,7 +99,7 @@ Piecewise few_points(const std::vector<Difference>& differences) {
   return Piecewise(std::move(knots));
 }
 
-void fit_written(const Group& group, const model::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
+void fit_written(const Group& group, const platforms::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
                  std::vector<std::string>& notes) {
   const Primitive& first = group.first();
   if (find_copy_cost(topology, first.from, first.to).cost == nullptr) {

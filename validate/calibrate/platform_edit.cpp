@@ -16,7 +16,7 @@
 namespace twinlink::validate {
 namespace {
 
-using model::YamlValue;
+using platforms::YamlValue;
 
 /// For people: "3.46 us", "9 points from 3.46 us to 5.37 us".
 std::string describe(const YamlValue* value) {
@@ -77,7 +77,7 @@ void rename_earlier_sources(YamlValue& document) {
     std::string earlier = "earlier-" + name;
     while (sources->find(earlier) != nullptr) earlier.insert(0, "earlier-");
     sources->entries[i].key = earlier;
-    model::for_each_source(document, [&](std::string& source) {
+    platforms::for_each_source(document, [&](std::string& source) {
       if (source == name) source = earlier;
     });
   }
@@ -99,9 +99,9 @@ void put_in_order(YamlValue& document) {
 }
 
 YamlValue load(const std::filesystem::path& base) {
-  static_cast<void>(model::read_platform(base));  // says everything that is wrong with it
-  model::Diagnostics diagnostics;
-  std::optional<YamlValue> document = model::load_yaml(base, diagnostics);
+  static_cast<void>(platforms::read_platform(base));  // says everything that is wrong with it
+  platforms::Diagnostics diagnostics;
+  std::optional<YamlValue> document = platforms::load_yaml(base, diagnostics);
   diagnostics.throw_if_any();
   return std::move(document).value();
 }
@@ -121,7 +121,7 @@ PlatformEdit::PlatformEdit(const std::filesystem::path& base) : document_(load(b
   rename_earlier_sources(document_);
 }
 
-void PlatformEdit::replace(const std::string& path, YamlValue value, model::Quality quality,
+void PlatformEdit::replace(const std::string& path, YamlValue value, platforms::Quality quality,
                            const std::string& source) {
   YamlValue& number = walk(document_, path);
   std::string after = describe(&value);
@@ -138,20 +138,20 @@ void PlatformEdit::set_source(const std::string& name, const std::string& text) 
   member(sources_of(document_), name) = YamlValue(text);
 }
 
-model::Platform PlatformEdit::platform() const {
-  return model::read_platform_text(model::to_yaml(document_), "the calibrated platform");
+platforms::Platform PlatformEdit::platform() const {
+  return platforms::read_platform_text(platforms::to_yaml(document_), "the calibrated platform");
 }
 
 std::string PlatformEdit::text(const std::vector<std::string>& heading) const {
   YamlValue document = document_;
   std::set<std::string> named;
-  model::for_each_source(document, [&](const std::string& source) { named.insert(source); });
+  platforms::for_each_source(document, [&](const std::string& source) { named.insert(source); });
   if (YamlValue* sources = document.find("sources")) {
     std::erase_if(sources->entries, [&](const YamlValue::Entry& entry) { return !named.contains(entry.key); });
     if (sources->entries.empty())
       std::erase_if(document.entries, [](const auto& entry) { return entry.key == "sources"; });
   }
-  return model::to_yaml(document, heading);
+  return platforms::to_yaml(document, heading);
 }
 
 }  // namespace twinlink::validate

@@ -32,22 +32,23 @@ class PlatformEdit {
   /// Sets a number: a time, a rate or a curve, in the precision that a measurement has. `path` is as in an override;
   /// what it lacks is added. The source is text, or the name of an entry that set_source() gives.
   template <class Value>
-  void set(const std::string& path, const Value& value, model::Quality quality, const std::string& source) {
-    replace(path, yaml_value(value, model::kMeasured), quality, source);
+  void set(const std::string& path, const Value& value, platforms::Quality quality, const std::string& source) {
+    replace(path, yaml_value(value, platforms::kMeasured), quality, source);
   }
   /// A name for texts that serve as sources. Names that begin as ours do are free: the base's are renamed.
   void set_source(const std::string& name, const std::string& text);
 
   [[nodiscard]] const std::vector<NumberChange>& changes() const { return changes_; }
   /// What the file says now. An InputError if a platform's reader refuses it.
-  [[nodiscard]] model::Platform platform() const;
+  [[nodiscard]] platforms::Platform platform() const;
   /// The file, beginning with `heading` as a comment. Sources that no number names any more are left out.
   [[nodiscard]] std::string text(const std::vector<std::string>& heading) const;
 
  private:
-  void replace(const std::string& path, model::YamlValue value, model::Quality quality, const std::string& source);
+  void replace(const std::string& path, platforms::YamlValue value, platforms::Quality quality,
+               const std::string& source);
 
-  model::YamlValue document_;
+  platforms::YamlValue document_;
   std::vector<NumberChange> changes_{};
 };
 

@@ -6,8 +6,8 @@
 namespace twinlink::validate {
 namespace {
 
-using model::Platform;
-using model::Sourced;
+using platforms::Platform;
+using platforms::Sourced;
 
 /// So much that bytes take no time.
 constexpr Rate kNoLimit{1e30};
@@ -18,7 +18,7 @@ void lift(std::optional<Sourced<Rate>>& rate) {
 }
 
 void each_copy(Platform& platform, const auto& visit) {
-  for (model::GpuType& type : platform.gpu_types) {
+  for (platforms::GpuType& type : platform.gpu_types) {
     for (auto& [kind, cost] : type.copies) visit(cost);
   }
   for (auto& [kind, cost] : platform.copies) visit(cost);
@@ -31,36 +31,36 @@ void each_network(Platform& platform, const auto& visit) {
 }
 
 Platform take_residual(Platform platform) {
-  each_copy(platform, [](model::Cost& cost) { cost.latency.value = {}; });
-  each_network(platform, [](model::NetworkCosts& costs) { costs.latency.value = {}; });
+  each_copy(platform, [](platforms::Cost& cost) { cost.latency.value = {}; });
+  each_network(platform, [](platforms::NetworkCosts& costs) { costs.latency.value = {}; });
   return platform;
 }
 
 Platform take_bytes(Platform platform) {
-  each_copy(platform, [](model::Cost& cost) { lift(cost.rate); });
-  each_network(platform, [](model::NetworkCosts& costs) {
+  each_copy(platform, [](platforms::Cost& cost) { lift(cost.rate); });
+  each_network(platform, [](platforms::NetworkCosts& costs) {
     lift(costs.rate);
     lift(costs.uncached);
   });
-  for (model::GpuType& type : platform.gpu_types) {
+  for (platforms::GpuType& type : platform.gpu_types) {
     if (!type.blocks) continue;
     lift(type.blocks->rate);
     for (auto* rate : {&type.blocks->ll_rate, &type.blocks->ll128_rate}) lift(*rate);
   }
-  const auto lift_passing = [](model::Passing& passing) {
+  const auto lift_passing = [](platforms::Passing& passing) {
     for (auto* rate : {&passing.peer_read, &passing.peer_write, &passing.duplex}) lift(*rate);
   };
-  for (model::Hub& hub : platform.node.hubs) lift_passing(hub.passing);
-  for (model::HostMemory& memory : platform.node.memories) {
+  for (platforms::Hub& hub : platform.node.hubs) lift_passing(hub.passing);
+  for (platforms::HostMemory& memory : platform.node.memories) {
     lift_passing(memory.passing);
     lift(memory.copy_rate);
     lift(memory.bandwidth);
   }
-  for (model::Link& link : platform.node.links) {
+  for (platforms::Link& link : platform.node.links) {
     lift(link.forward);
     lift(link.backward);
-    for (const auto& [key, rate] : model::shared_rates(link)) lift(*rate);
-    for (const auto& [key, rate] : model::single_rates(link)) lift(*rate);
+    for (const auto& [key, rate] : platforms::shared_rates(link)) lift(*rate);
+    for (const auto& [key, rate] : platforms::single_rates(link)) lift(*rate);
   }
   if (platform.fabric) {
     lift(platform.fabric->link);
@@ -70,10 +70,10 @@ Platform take_bytes(Platform platform) {
 }
 
 Platform take_way(Platform platform) {
-  for (model::Link& link : platform.node.links) link.latency.reset();
-  for (model::Hub& hub : platform.node.hubs) hub.passing.latency.reset();
-  for (model::HostMemory& memory : platform.node.memories) memory.passing.latency.reset();
-  for (model::Nic& nic : platform.node.nics) nic.latency.reset();
+  for (platforms::Link& link : platform.node.links) link.latency.reset();
+  for (platforms::Hub& hub : platform.node.hubs) hub.passing.latency.reset();
+  for (platforms::HostMemory& memory : platform.node.memories) memory.passing.latency.reset();
+  for (platforms::Nic& nic : platform.node.nics) nic.latency.reset();
   return platform;
 }
 

@@ -26,19 +26,19 @@ struct TimeShares {
 /// share. Bytes come last, for the rates of links decide which way is taken.
 class TimeSplit {
  public:
-  explicit TimeSplit(const model::Platform& platform);
+  explicit TimeSplit(const platforms::Platform& platform);
 
   /// Shares of `measured`, which is positive. Nothing if the platform lacks a number that this needs.
   [[nodiscard]] std::optional<TimeShares> shares(const Primitive& primitive, Bytes size, Seconds measured) const;
 
  private:
   struct Machine {
-    explicit Machine(model::Platform described) : platform(std::move(described)), topology(platform) {}
+    explicit Machine(platforms::Platform described) : platform(std::move(described)), topology(platform) {}
     Machine(const Machine&) = delete;
     Machine& operator=(const Machine&) = delete;
 
-    model::Platform platform;
-    model::Topology topology;
+    platforms::Platform platform;
+    platforms::Topology topology;
   };
 
   Machine whole_;

@@ -46,7 +46,7 @@ void add_options(CLI::App& calibrate, CalibrateOptions& options) {
 }
 
 ExitCode run(const CalibrateOptions& options) {
-  const std::filesystem::path base = model::find_platform(options.base);
+  const std::filesystem::path base = platforms::find_platform(options.base);
   const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
   bench::note_output("--out", options.out);
   bench::require_json_option(options.json);

@@ -149,7 +149,7 @@ ExitCode run(const FleetOptions& options) {
       .equals = {.tolerance = options.tolerance_percent / 100, .of_many_curves = options.equals_percent / 100},
       .explained = options.explain,
       .force = options.force};
-  if (!options.base.empty()) plan.base = model::find_platform(options.base);
+  if (!options.base.empty()) plan.base = platforms::find_platform(options.base);
   FleetFiles files = read_fleet(options.folder, options.wishes);
   std::optional<std::size_t> only;
   if (!options.node.empty()) {

@@ -48,7 +48,7 @@ void add_options(CLI::App& suspect, SuspectOptions& options) {
 }
 
 ExitCode run(const SuspectOptions& options) {
-  const std::filesystem::path base = model::find_platform(options.base);
+  const std::filesystem::path base = platforms::find_platform(options.base);
   const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
   bench::require_json_option(options.json);
   const Suspicion suspicion =

@@ -71,7 +71,7 @@ void add_settings_command(CLI::App& app, Action& action) {
       bench::require_json_option(options->json);
       const bench::Result result = bench::read_json(options->file);
       if (!options->platform.empty()) {
-        require_simulated_on(model::read_platform(options->platform), result, options->file);
+        require_simulated_on(platforms::read_platform(options->platform), result, options->file);
       }
       const std::vector<std::string> arguments = run_options(result.series, options->file);
       for (const std::string& argument : arguments) std::cout << argument << '\n';

@@ -87,7 +87,7 @@ std::vector<std::string> run_options(const bench::Series& series, const std::str
   return options;
 }
 
-void require_simulated_on(const model::Platform& platform, const bench::Result& result, const std::string& file) {
+void require_simulated_on(const platforms::Platform& platform, const bench::Result& result, const std::string& file) {
   if (result.world != "simulated") throw InputError(file + ": error: this result is not simulated");
   bench::Members environment(result.environment, file, "environment");
   const std::string name = environment.text("platform");

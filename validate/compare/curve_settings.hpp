@@ -21,6 +21,6 @@ std::string settings_label(const bench::Series& series);
 
 /// Throws an InputError unless `result`, the content of `file`, was simulated on `platform` as its file says: by the
 /// platform's name and its file's, wherever that lay, with no value replaced and nothing chosen within the node.
-void require_simulated_on(const model::Platform& platform, const bench::Result& result, const std::string& file);
+void require_simulated_on(const platforms::Platform& platform, const bench::Result& result, const std::string& file);
 
 }  // namespace twinlink::validate

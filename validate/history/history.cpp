@@ -18,9 +18,9 @@
 namespace twinlink::validate {
 
 #ifdef TWINLINK_SQLITE
-using model::Database;
-using model::Statement;
-using model::Transaction;
+using platforms::Database;
+using platforms::Statement;
+using platforms::Transaction;
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include "validate/nodes/equals.hpp"
 #include "validate/nodes/node_files.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 class Database;
 }
 
@@ -58,7 +58,7 @@ class History {
   [[nodiscard]] std::map<std::pair<std::string, std::string>, std::string> newest() const;
 
  private:
-  std::shared_ptr<model::Database> database_;  ///< shared, so that a build without SQLite needs none
+  std::shared_ptr<platforms::Database> database_;  ///< shared, so that a build without SQLite needs none
 };
 
 /// Stores the results, and gives back all that is stored of these nodes. What has no date is not stored. What is older

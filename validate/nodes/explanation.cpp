@@ -58,7 +58,7 @@ ProbeSet empty_set(const std::string& name) {
 
 /// The node's lines of single copies and messages, as `topology` would have them were it exactly like the node's
 /// equals.
-ProbeSet scaled_probes(const Equals& equals, const HeldNode& node, const model::Topology& topology) {
+ProbeSet scaled_probes(const Equals& equals, const HeldNode& node, const platforms::Topology& topology) {
   ProbeSet set = empty_set("node");
   for (const HeldCurve& held : node.curves) {
     if (!held.file->probes || !tells_parts(held.curve->name)) continue;
@@ -81,12 +81,12 @@ ProbeSet scaled_probes(const Equals& equals, const HeldNode& node, const model::
 }
 
 /// The GPUs at whose side a part stands: those that one of its links ends at.
-std::vector<std::string> places_at(const model::Platform& platform, const std::string& part) {
-  const model::Node& node = platform.node;
+std::vector<std::string> places_at(const platforms::Platform& platform, const std::string& part) {
+  const platforms::Node& node = platform.node;
   std::vector<std::string> places;
-  for (const std::size_t link : model::links_of(node, part)) {
+  for (const std::size_t link : platforms::links_of(node, part)) {
     for (const std::string& end : {node.links[link].from, node.links[link].to}) {
-      const auto gpu = std::ranges::find(node.gpus, end, &model::Gpu::name);
+      const auto gpu = std::ranges::find(node.gpus, end, &platforms::Gpu::name);
       if (gpu != node.gpus.end()) places.push_back(fmt::format("0/{}", gpu - node.gpus.begin()));
     }
   }
@@ -95,10 +95,10 @@ std::vector<std::string> places_at(const model::Platform& platform, const std::s
   return places;
 }
 
-std::vector<model::Crossing> crossings_at(const model::Platform& platform, const std::string& part) {
-  std::vector<model::Crossing> way;
-  for (const std::size_t index : model::links_of(platform.node, part)) {
-    const model::Link& link = platform.node.links[index];
+std::vector<platforms::Crossing> crossings_at(const platforms::Platform& platform, const std::string& part) {
+  std::vector<platforms::Crossing> way;
+  for (const std::size_t index : platforms::links_of(platform.node, part)) {
+    const platforms::Link& link = platform.node.links[index];
     way.push_back({.from = {.node = 0, .name = link.from}, .to = {.node = 0, .name = link.to}});
   }
   return way;
@@ -187,8 +187,8 @@ std::string list_of_tests(std::vector<Slower> slower) {
 }
 
 /// An adapter other than its own by which a GPU's messages would take as long as they do.
-std::optional<Explanation> other_adapter(const ProbeSet& probes, const model::Platform& base) {
-  const model::Topology topology(base);
+std::optional<Explanation> other_adapter(const ProbeSet& probes, const platforms::Platform& base) {
+  const platforms::Topology topology(base);
   struct Message {
     const bench::ProbeLine* line = nullptr;
     Primitive primitive{};
@@ -204,7 +204,7 @@ std::optional<Explanation> other_adapter(const ProbeSet& probes, const model::Pl
   double most = kExplains;
   for (const auto& [gpu, messages] : of_gpu) {
     if (gpu >= base.node.gpus.size()) continue;
-    const auto squares = [&](const model::Topology& machine) {
+    const auto squares = [&](const platforms::Topology& machine) {
       double sum = 0;
       for (const Message& message : messages) {
         const auto time = predict(message.primitive, message.line->size, machine);
@@ -215,11 +215,11 @@ std::optional<Explanation> other_adapter(const ProbeSet& probes, const model::Pl
       return sum;
     };
     const double before = squares(topology);
-    for (const model::Nic& nic : base.node.nics) {
+    for (const platforms::Nic& nic : base.node.nics) {
       if (nic.name == base.node.gpus[gpu].nic || !(before > 0)) continue;
-      model::Platform other = base;
+      platforms::Platform other = base;
       other.node.gpus[gpu].nic = nic.name;
-      const model::Topology machine(other);
+      const platforms::Topology machine(other);
       const double explained = 1 - std::max(0.0, squares(machine)) / before;
       if (explained <= most) continue;
       most = explained;
@@ -279,8 +279,8 @@ Explanation explain(const Equals& equals, const HeldNode& node, const std::files
   if (auto peers = without_peers(equals, node)) return *peers;
   Explanation by_tests = explain_by_tests(equals, node);
   if (!may_be_a_part(node)) return by_tests;
-  const model::Platform platform = model::read_platform(base);
-  const model::Topology topology(platform);
+  const platforms::Platform platform = platforms::read_platform(base);
+  const platforms::Topology topology(platform);
   const ProbeSet probes = scaled_probes(equals, node, topology);
   if (probes.probes.empty()) return by_tests;
   Suspicion suspicion;

@@ -13,11 +13,11 @@
 namespace twinlink::validate {
 
 struct Explanation {
-  std::string text{};                  ///< "link 'nvlink5' at 94 % of its bandwidth"
-  std::string part{};                  ///< "nvlink5"; empty: no part of the platform
-  double share = 1;                    ///< of its bandwidth
-  std::vector<std::string> places{};   ///< of the GPUs that it is about; empty: of none alone
-  std::vector<model::Crossing> way{};  ///< to be drawn
+  std::string text{};                      ///< "link 'nvlink5' at 94 % of its bandwidth"
+  std::string part{};                      ///< "nvlink5"; empty: no part of the platform
+  double share = 1;                        ///< of its bandwidth
+  std::vector<std::string> places{};       ///< of the GPUs that it is about; empty: of none alone
+  std::vector<platforms::Crossing> way{};  ///< to be drawn
 };
 
 /// From what is slower alone, without a platform: a GPU, the host's CPU, or the test.

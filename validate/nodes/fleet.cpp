@@ -22,7 +22,7 @@ using State = FleetRow::State;
 /// What the platform says of a line; the same for all nodes.
 class Predictions {
  public:
-  explicit Predictions(const model::Platform& platform) : topology_(platform) {}
+  explicit Predictions(const platforms::Platform& platform) : topology_(platform) {}
 
   struct Line {
     double log_us = 0;
@@ -45,7 +45,7 @@ class Predictions {
     return Line{.log_us = std::log(time->microseconds()), .own_error = facts_of(primitive->kind).own_error};
   }
 
-  model::Topology topology_;
+  platforms::Topology topology_;
   std::map<std::tuple<std::string, std::string, std::string, Bytes>, std::optional<Line>> lines_;
 };
 
@@ -57,7 +57,7 @@ class Judge {
   }
 
   Fleet run() {
-    if (!result_.plan.base.empty()) base_ = model::read_platform(result_.plan.base);
+    if (!result_.plan.base.empty()) base_ = platforms::read_platform(result_.plan.base);
     if (base_) require_machine();
     result_.equals = hold_among_equals(result_.files, result_.plan.equals);
     for (const auto* remarks : {&result_.files.remarks, &result_.equals.remarks}) {
@@ -80,7 +80,7 @@ class Judge {
 
   /// Probes of another model than the platform's are nothing to hold against it.
   void require_machine() {
-    const model::Topology topology(*base_);
+    const platforms::Topology topology(*base_);
     const std::vector<Place> places = topology.places();
     std::map<std::string, std::size_t> findings;
     for (const FleetNode& node : result_.files.nodes) {
@@ -253,7 +253,7 @@ class Judge {
   }
 
   Fleet result_{};
-  std::optional<model::Platform> base_{};
+  std::optional<platforms::Platform> base_{};
   std::optional<Predictions> predictions_{};
 };
 

@@ -143,10 +143,10 @@ Table slower_table(const FleetNode& node, const HeldNode& held) {
 std::string drawing_of(const Fleet& fleet, const FleetRow& row) {
   if (fleet.plan.base.empty() || row.explanation.way.empty()) return {};
   try {
-    model::Platform platform = model::read_platform(fleet.plan.base);
-    model::degrade(platform, row.explanation.part, row.explanation.share, "what its probes tell");
+    platforms::Platform platform = platforms::read_platform(fleet.plan.base);
+    platforms::degrade(platform, row.explanation.part, row.explanation.share, "what its probes tell");
     const FleetNode& node = fleet.files.nodes[row.node];
-    return model::svg_of(model::to_dot(
+    return platforms::svg_of(platforms::to_dot(
         platform, {.title = node.name + ": " + row.explanation.text, .nodes = {0}, .way = row.explanation.way}));
   } catch (const Error&) {
     return {};  // there is no Graphviz, or the part is none of the first node's

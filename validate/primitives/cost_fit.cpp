@@ -198,7 +198,7 @@ class CurveFitter {
 };
 
 /// Points between two others that lie on one line with them say nothing.
-void drop_idle_points(std::vector<model::Piecewise::Knot>& latency) {
+void drop_idle_points(std::vector<platforms::Piecewise::Knot>& latency) {
   const auto idle = [&](std::size_t i) {
     return latency[i - 1].cost == latency[i].cost && latency[i].cost == latency[i + 1].cost;
   };
@@ -225,7 +225,7 @@ struct Misfit {
 };
 
 Misfit misfit_of(const CurveFit& fit, const std::vector<Mean>& means, double overhead) {
-  const model::Piecewise latency(fit.latency);
+  const platforms::Piecewise latency(fit.latency);
   Misfit misfit;
   for (const Mean& mean : means) {
     const Bytes size{static_cast<std::uint64_t>(mean.size)};
@@ -316,11 +316,11 @@ std::optional<Seconds> fit_share(std::span<const CountedObservation> observation
   return Seconds{solution->values.front()};
 }
 
-std::vector<model::Piecewise::Knot> fewest_knots(std::span<const CostAt> costs) {
+std::vector<platforms::Piecewise::Knot> fewest_knots(std::span<const CostAt> costs) {
   if (costs.size() == 1) return {costs.front().knot};
   // As Douglas and Peucker do: where the straight line between the ends passes too far from a point, the farthest one
   // becomes the end of two lines.
-  const model::Piecewise line({costs.front().knot, costs.back().knot});
+  const platforms::Piecewise line({costs.front().knot, costs.back().knot});
   std::size_t farthest = 0;
   double most = 1;
   for (std::size_t i = 1; i + 1 < costs.size(); ++i) {
@@ -332,20 +332,20 @@ std::vector<model::Piecewise::Knot> fewest_knots(std::span<const CostAt> costs) 
     }
   }
   if (farthest == 0) return {costs.front().knot, costs.back().knot};
-  std::vector<model::Piecewise::Knot> knots = fewest_knots(costs.first(farthest + 1));
-  const std::vector<model::Piecewise::Knot> others = fewest_knots(costs.subspan(farthest));
+  std::vector<platforms::Piecewise::Knot> knots = fewest_knots(costs.first(farthest + 1));
+  const std::vector<platforms::Piecewise::Knot> others = fewest_knots(costs.subspan(farthest));
   knots.insert(knots.end(), others.begin() + 1, others.end());
   return knots;
 }
 
-model::Piecewise curve_of(const std::map<Bytes, CostAt>& costs) {
+platforms::Piecewise curve_of(const std::map<Bytes, CostAt>& costs) {
   std::vector<CostAt> ascending;
   for (const auto& [size, cost] : costs) ascending.push_back(cost);
   const CostAt& any = ascending[ascending.size() / 2];
   const bool constant = std::ranges::all_of(ascending, [&](const CostAt& other) {
     return std::abs((other.knot.cost - any.knot.cost).value()) <= other.tolerance.value();
   });
-  return constant ? model::Piecewise({any.knot}) : model::Piecewise(fewest_knots(ascending));
+  return constant ? platforms::Piecewise({any.knot}) : platforms::Piecewise(fewest_knots(ascending));
 }
 
 }  // namespace twinlink::validate

@@ -29,8 +29,8 @@ struct Observation {
 /// time(size) = overhead + busy(size) + latency(size) + (size + again(size)) / rate; the latency is linear between its
 /// points and constant beyond them.
 struct CurveFit {
-  std::vector<model::Piecewise::Knot> latency{};  ///< ascending, at least one; no cost is negative
-  std::optional<Rate> rate{};                     ///< nothing if the times do not tell it
+  std::vector<platforms::Piecewise::Knot> latency{};  ///< ascending, at least one; no cost is negative
+  std::optional<Rate> rate{};                         ///< nothing if the times do not tell it
 };
 
 /// Fits latency and rate to what is left of the times after `overhead`. Where the times do not tell the rate, the
@@ -54,12 +54,12 @@ std::optional<LineFit> fit_line(std::span<const Observation> observations);
 
 /// A cost at one size, and how far a curve may pass by it.
 struct CostAt {
-  model::Piecewise::Knot knot{};
+  platforms::Piecewise::Knot knot{};
   Seconds tolerance{};
 };
 /// The least of these points that still pass within every one's tolerance, first and last included. `costs` ascend by
 /// size and are not empty.
-std::vector<model::Piecewise::Knot> fewest_knots(std::span<const CostAt> costs);
+std::vector<platforms::Piecewise::Knot> fewest_knots(std::span<const CostAt> costs);
 
 /// A time that has a part which `count` things cause.
 struct CountedObservation {
@@ -71,6 +71,6 @@ struct CountedObservation {
 std::optional<Seconds> fit_share(std::span<const CountedObservation> observations);
 
 /// `costs`, not empty, as a curve: constant where all tolerances bear that.
-model::Piecewise curve_of(const std::map<Bytes, CostAt>& costs);
+platforms::Piecewise curve_of(const std::map<Bytes, CostAt>& costs);
 
 }  // namespace twinlink::validate

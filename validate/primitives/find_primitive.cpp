@@ -11,9 +11,9 @@ namespace twinlink::validate {
 namespace {
 
 using bench::Probed;
-using model::End;
-using model::Location;
-using model::Topology;
+using platforms::End;
+using platforms::Location;
+using platforms::Topology;
 using Kind = Primitive::Kind;
 
 /// The platform's device of that name; or an InputError.

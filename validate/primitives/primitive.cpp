@@ -18,24 +18,25 @@ namespace {
 
 constexpr double kInARow = bench::kQueuedCopies;
 
-using model::Platform;
-using model::Topology;
-using model::value_of;
+using platforms::Platform;
+using platforms::Topology;
+using platforms::value_of;
 using Kind = Primitive::Kind;
 
 /// The bytes of a copy. Where a CPU copies what the caches do not hold, all of it takes as long as those of a message.
-Seconds flow_of_copy(const Primitive& primitive, Bytes size, const model::CopyCost& copy, const Topology& topology) {
+Seconds flow_of_copy(const Primitive& primitive, Bytes size, const platforms::CopyCost& copy,
+                     const Topology& topology) {
   const Seconds flow = flow_time(size, narrowest_link(primitive, size, topology), copy.rate);
   const auto& uncached = topology.platform().intra_node.uncached;
-  if (copy.kind != model::CopyKind::host_to_host || !uncached || primitive.kind != Kind::copy) return flow;
+  if (copy.kind != platforms::CopyKind::host_to_host || !uncached || primitive.kind != Kind::copy) return flow;
   if (!lacks_in_caches(primitive, size, topology)) return flow;
   return std::max(flow, size / uncached->value - copy.latency(size));
 }
 
 std::optional<CopyTimes> copy_times(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::CopyCost found = find_copy_cost(topology, primitive.from, primitive.to);
+  const platforms::CopyCost found = find_copy_cost(topology, primitive.from, primitive.to);
   if (found.cost == nullptr) return std::nullopt;
-  return CopyTimes{.overhead = found.starting(model::speed_near(topology, primitive.gpu)),
+  return CopyTimes{.overhead = found.starting(platforms::speed_near(topology, primitive.gpu)),
                    .latency = found.latency(size),
                    .flow = flow_of_copy(primitive, size, found, topology) + found.in_chunks(size),
                    .completion = copy_ending(runtime_of(primitive, topology), primitive.from, found).completion,
@@ -76,7 +77,7 @@ Seconds beside_signals(const Primitive& primitive, const CopyTimes& times, Secon
 }
 
 /// From the last byte of a put until its signal is seen.
-std::optional<Seconds> signal_of(const Primitive& primitive, Bytes size, const model::RuntimeCosts& runtime) {
+std::optional<Seconds> signal_of(const Primitive& primitive, Bytes size, const platforms::RuntimeCosts& runtime) {
   const bool raised = primitive.from.kernel && runtime.kernel_signal;
   return raised ? std::optional(runtime.kernel_signal->value.at(size)) : value_of(runtime.signal);
 }
@@ -84,19 +85,19 @@ std::optional<Seconds> signal_of(const Primitive& primitive, Bytes size, const m
 /// The queue goes on when a kernel has raised its signal; where there is a gap, when any has been raised and the
 /// engine, or the next kernel, has had its turn; unless the CPU takes longer to start the next one.
 std::optional<Seconds> predict_queued_signal(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::RuntimeCosts& runtime = topology.platform().runtime;
+  const platforms::RuntimeCosts& runtime = topology.platform().runtime;
   const auto times = copy_times(primitive, size, topology);
   const auto signal = signal_of(primitive, size, runtime);
   if (!times || !signal || (primitive.from.kernel && !runtime.kernel_signal)) return std::nullopt;
   const Seconds behind = or_none(primitive.from.kernel ? runtime.kernel_signal_gap : runtime.signal_gap);
   const Seconds ended = primitive.from.kernel ? times->flow + *signal : times->flow;
-  const Seconds interval = model::turn_behind(ended, times->flow + *signal + behind, times->gap);
+  const Seconds interval = platforms::turn_behind(ended, times->flow + *signal + behind, times->gap);
   const Seconds beside = beside_signals(primitive, *times, *signal, behind, topology);
   return (beside + std::max(times->overhead, interval) * (kInARow - 1)) / kInARow;
 }
 
 std::optional<Seconds> predict_written_copy(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::CopyCost copy = find_copy_cost(topology, primitive.from, primitive.to);
+  const platforms::CopyCost copy = find_copy_cost(topology, primitive.from, primitive.to);
   if (copy.cost == nullptr) return std::nullopt;
   return plus(predict_copy(primitive, size, topology), or_none(copy.cost->cpu_written, size), 1);
 }
@@ -107,19 +108,20 @@ std::optional<Seconds> plus(std::optional<Seconds> time, std::optional<Seconds> 
   return time && each ? std::optional(*time + *each * count) : std::nullopt;
 }
 
-model::RuntimeCosts runtime_of(const Primitive& primitive, const Topology& topology) {
-  return model::on_cpu(topology.platform().runtime, model::speed_near(topology, primitive.gpu));
+platforms::RuntimeCosts runtime_of(const Primitive& primitive, const Topology& topology) {
+  return platforms::on_cpu(topology.platform().runtime, platforms::speed_near(topology, primitive.gpu));
 }
 
-model::NetworkCosts network_of(const Primitive& primitive, Bytes size, const Topology& topology) {
+platforms::NetworkCosts network_of(const Primitive& primitive, Bytes size, const Topology& topology) {
   const Platform& platform = topology.platform();
-  model::NetworkCosts costs = model::on_cpu(primitive.same_node ? platform.intra_node : platform.network.value(),
-                                            model::speed_near(topology, primitive.gpu));
+  platforms::NetworkCosts costs =
+      platforms::on_cpu(primitive.same_node ? platform.intra_node : platform.network.value(),
+                        platforms::speed_near(topology, primitive.gpu));
   if (!primitive.messages()) return costs;
-  std::vector<model::Piecewise::Knot> knots = costs.latency.value.knots();
+  std::vector<platforms::Piecewise::Knot> knots = costs.latency.value.knots();
   const Seconds way = message_way(primitive, size, topology);
   for (auto& knot : knots) knot.cost += way;
-  costs.latency.value = model::Piecewise(std::move(knots));
+  costs.latency.value = platforms::Piecewise(std::move(knots));
   costs.control.value += message_way(primitive, {}, topology);
   return costs;
 }
@@ -132,12 +134,12 @@ double adapters_of(const Primitive& primitive, Bytes size, const Topology& topol
 Seconds message_way(const Primitive& primitive, Bytes size, const Topology& topology) {
   const auto& [from, to] = std::pair(primitive.from.location, primitive.to.location);
   if (primitive.same_node) return topology.latency(from, to);
-  return model::latency(topology, primitive.node, from, topology.adapters(primitive.gpu, primitive.peer_gpu, size),
-                        primitive.peer_node, to);
+  return platforms::latency(topology, primitive.node, from, topology.adapters(primitive.gpu, primitive.peer_gpu, size),
+                            primitive.peer_node, to);
 }
 
 Seconds flow_time(Bytes size, std::optional<Rate> narrowest, std::optional<Rate> rate) {
-  narrowest = model::least_of(narrowest, rate);
+  narrowest = platforms::least_of(narrowest, rate);
   return narrowest ? size / *narrowest : Seconds{};
 }
 
@@ -162,18 +164,18 @@ std::string cost_path(const Primitive& primitive, const Topology& topology) {
 }
 
 std::optional<Rate> narrowest_link(const Primitive& primitive, Bytes size, const Topology& topology) {
-  const model::Location from = primitive.from.location;
-  const model::Location to = primitive.to.location;
+  const platforms::Location from = primitive.from.location;
+  const platforms::Location to = primitive.to.location;
   if (primitive.same_node && primitive.copies()) {
-    return model::narrowest(topology, primitive.from, primitive.to,
-                            find_copy_cost(topology, primitive.from, primitive.to));
+    return platforms::narrowest(topology, primitive.from, primitive.to,
+                                find_copy_cost(topology, primitive.from, primitive.to));
   }
-  if (primitive.same_node) return model::narrowest(topology, from, to);
-  return model::narrowest(topology, from, topology.adapters(primitive.gpu, primitive.peer_gpu, size), to);
+  if (primitive.same_node) return platforms::narrowest(topology, from, to);
+  return platforms::narrowest(topology, from, topology.adapters(primitive.gpu, primitive.peer_gpu, size), to);
 }
 
 std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds time, const Topology& topology) {
-  const model::RuntimeCosts& runtime = topology.platform().runtime;
+  const platforms::RuntimeCosts& runtime = topology.platform().runtime;
   const auto times = copy_times(primitive, size, topology);
   const auto signal = signal_of(primitive, size, runtime);
   const bool raised = !primitive.from.kernel || runtime.kernel_signal;
@@ -233,10 +235,10 @@ std::optional<Seconds> as_optional(const Primitive& primitive, Bytes size, const
   return whole(primitive, size, topology);
 }
 
-constexpr auto kPosting = [](const model::NetworkCosts& network, Bytes size) { return network.posting(size); };
-constexpr auto kAwaiting = [](const model::NetworkCosts& network, Bytes) { return network.receive_overhead.value; };
-constexpr auto kControl = [](const model::NetworkCosts& network, Bytes) { return network.control.value; };
-constexpr auto kControls = [](const model::NetworkCosts& network, Bytes) { return predict_controls(network); };
+constexpr auto kPosting = [](const platforms::NetworkCosts& network, Bytes size) { return network.posting(size); };
+constexpr auto kAwaiting = [](const platforms::NetworkCosts& network, Bytes) { return network.receive_overhead.value; };
+constexpr auto kControl = [](const platforms::NetworkCosts& network, Bytes) { return network.control.value; };
+constexpr auto kControls = [](const platforms::NetworkCosts& network, Bytes) { return predict_controls(network); };
 constexpr auto kStart = [](const Primitive& primitive, Bytes, const Topology& topology) {
   const auto times = copy_times(primitive, Bytes{}, topology);
   return times ? std::optional(times->overhead) : std::nullopt;
@@ -246,7 +248,7 @@ constexpr auto kStart = [](const Primitive& primitive, Bytes, const Topology& to
 /// to 11 % less on a GB200, as it is simulated.
 constexpr double kOwnErrorOfBlocks = 0.15;
 
-using Costs = model::RuntimeCosts;
+using Costs = platforms::RuntimeCosts;
 
 // clang-format off
 constexpr std::array kKinds{

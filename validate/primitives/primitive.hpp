@@ -56,8 +56,8 @@ struct Primitive {
     blocks_ll128
   };
   Kind kind = Kind::copy;
-  model::End from{};  ///< of whatever copies(); of a message the memories
-  model::End to{};
+  platforms::End from{};  ///< of whatever copies(); of a message the memories
+  platforms::End to{};
   bool same_node = true;  ///< messages
   std::size_t gpu = 0;    ///< of the rank that measured, in the topology's graph; messages leave by its adapter
   std::size_t peer_gpu = 0;
@@ -115,7 +115,8 @@ struct KindFacts {
   std::string_view number{};  ///< "overhead"; empty: the owner's entry as a whole
   Fit fit = Fit::constant;
   /// What `size` bytes take on an idle machine; nothing if the platform lacks a number that this needs.
-  std::optional<Seconds> (*predict)(const Primitive& primitive, Bytes size, const model::Topology& topology) = nullptr;
+  std::optional<Seconds> (*predict)(const Primitive& primitive, Bytes size,
+                                    const platforms::Topology& topology) = nullptr;
 };
 const KindFacts& facts_of(Primitive::Kind kind);
 /// "copies by kernels", or what the kind is called.
@@ -123,31 +124,31 @@ std::string_view plural_of(const Primitive& primitive);
 
 /// What the line means on this platform. Nothing, with the reason in `reason`, for a line that none of the platform's
 /// numbers stands for. An InputError for a device that the platform does not have.
-std::optional<Primitive> find_primitive(const bench::ProbeLine& line, const model::Topology& topology,
+std::optional<Primitive> find_primitive(const bench::ProbeLine& line, const platforms::Topology& topology,
                                         std::string& reason);
 
 /// Where the platform keeps what `primitive` costs: "driver.copies.peer", "driver.fallback", "mpi.network",
 /// "driver.runtime.ipc_open". Of a copy with something on top, where that is; of a part of a copy the number that
 /// stands for it: "driver.copies.peer.overhead".
-std::string cost_path(const Primitive& primitive, const model::Topology& topology);
+std::string cost_path(const Primitive& primitive, const platforms::Topology& topology);
 /// Path of the number that says what copies() costs: "driver.copies.peer".
-std::string copy_path(const Primitive& primitive, const model::Topology& topology);
+std::string copy_path(const Primitive& primitive, const platforms::Topology& topology);
 
 /// The narrowest of what lies on the way: links, the fabric, and for copies DRAM and what hubs and memories let peers
 /// have; of a message of `size` between nodes what all its adapters have together. Nothing if nothing limits it.
-std::optional<Rate> narrowest_link(const Primitive& primitive, Bytes size, const model::Topology& topology);
+std::optional<Rate> narrowest_link(const Primitive& primitive, Bytes size, const platforms::Topology& topology);
 
 /// Nothing where one of both is nothing.
 std::optional<Seconds> plus(std::optional<Seconds> time, std::optional<Seconds> each, double count);
 /// What the driver costs on the CPU that calls it.
-model::RuntimeCosts runtime_of(const Primitive& primitive, const model::Topology& topology);
+platforms::RuntimeCosts runtime_of(const Primitive& primitive, const platforms::Topology& topology);
 /// The costs of the messages of `size` that `primitive` is, with their way in latency and control; or comes with,
 /// without it.
-model::NetworkCosts network_of(const Primitive& primitive, Bytes size, const model::Topology& topology);
+platforms::NetworkCosts network_of(const Primitive& primitive, Bytes size, const platforms::Topology& topology);
 /// Over so many adapters a message of `size` goes in equal parts; 1 within a node.
-double adapters_of(const Primitive& primitive, Bytes size, const model::Topology& topology);
+double adapters_of(const Primitive& primitive, Bytes size, const platforms::Topology& topology);
 /// What the way of a message of `size` adds.
-Seconds message_way(const Primitive& primitive, Bytes size, const model::Topology& topology);
+Seconds message_way(const Primitive& primitive, Bytes size, const platforms::Topology& topology);
 /// What `size` bytes take over links of which the narrowest is known, and at no more than `rate`. Zero where nothing
 /// limits them.
 Seconds flow_time(Bytes size, std::optional<Rate> narrowest, std::optional<Rate> rate);
@@ -155,15 +156,16 @@ Seconds flow_time(Bytes size, std::optional<Rate> narrowest, std::optional<Rate>
 /// The number that only queued puts with signals tell, here those that took `time`: `signal_gap` or
 /// `kernel_signal_gap`; not positive where the rest takes all of it. Empty if the platform lacks a number that this
 /// needs.
-std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds time, const model::Topology& topology);
+std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds time,
+                               const platforms::Topology& topology);
 
 /// What the bytes of a copy take once they flow.
-Seconds flow_alone(const Primitive& primitive, Bytes size, const model::Topology& topology);
+Seconds flow_alone(const Primitive& primitive, Bytes size, const platforms::Topology& topology);
 
 /// What `size` bytes take on an idle machine. Nothing if the platform lacks a number that this needs.
-std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const model::Topology& topology);
+std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const platforms::Topology& topology);
 /// Time of the copy alone below something on top of it; below a signal the CPU does not wait to learn of its
 /// end. As for predict().
-std::optional<Seconds> predict_below(const Primitive& primitive, Bytes size, const model::Topology& topology);
+std::optional<Seconds> predict_below(const Primitive& primitive, Bytes size, const platforms::Topology& topology);
 
 }  // namespace twinlink::validate

@@ -6,9 +6,9 @@ namespace twinlink::validate {
 namespace {
 
 using gpu::LineFormat;
-using model::BlockCosts;
-using model::Location;
-using model::Topology;
+using platforms::BlockCosts;
+using platforms::Location;
+using platforms::Topology;
 using Kind = Primitive::Kind;
 
 /// A line is only made of such (find_primitive()).
@@ -29,7 +29,7 @@ LineFormat format_of(const Primitive& primitive) {
 }
 
 std::optional<Seconds> predict_call(const Primitive& primitive, Bytes, const Topology& topology) {
-  return model::launching(topology, primitive.gpu, is_graph(primitive));
+  return platforms::launching(topology, primitive.gpu, is_graph(primitive));
 }
 
 std::optional<Seconds> beside_start(const Primitive& launch, const Topology& topology) {
@@ -37,7 +37,7 @@ std::optional<Seconds> beside_start(const Primitive& launch, const Topology& top
 }
 
 std::optional<Seconds> predict_program(const Primitive& primitive, Bytes, const Topology& topology) {
-  const auto start = model::starting_blocks(topology, primitive.gpu, is_graph(primitive));
+  const auto start = platforms::starting_blocks(topology, primitive.gpu, is_graph(primitive));
   return plus(beside_start(primitive, topology), start, 1);
 }
 
@@ -53,7 +53,7 @@ Seconds beside_line(const Primitive& hop, Bytes size, const Topology& topology) 
   const Seconds store = topology.latency({Location::Kind::gpu, hop.gpu}, slots);
   const Bytes stored{gpu::stored(format, size.count())};
   const Seconds bytes = stored / blocks_of(hop, topology).rate_of(format);
-  return bytes + store * model::crossings(format) + loading(topology, slots, peer);
+  return bytes + store * platforms::crossings(format) + loading(topology, slots, peer);
 }
 
 std::optional<Seconds> predict_hop(const Primitive& primitive, Bytes size, const Topology& topology) {
@@ -68,7 +68,7 @@ std::optional<Seconds> predict_moving(const Primitive& primitive, Bytes size, co
   const Rate blocks{blocks_of(primitive, topology).rate_of(format).bytes_per_second() * primitive.blocks};
   const std::optional<Rate> kernel = find_copy_cost(topology, push.from, push.to).rate;
   const Bytes stored{gpu::stored(format, size.count())};
-  return flow_time(stored, narrowest_link(push, size, topology), model::least_of(kernel, blocks));
+  return flow_time(stored, narrowest_link(push, size, topology), platforms::least_of(kernel, blocks));
 }
 
 }  // namespace twinlink::validate

@@ -11,18 +11,18 @@ namespace twinlink::validate {
 gpu::LineFormat format_of(const Primitive& primitive);
 
 /// The call that launches it, a program or a graph.
-std::optional<Seconds> predict_call(const Primitive& primitive, Bytes size, const model::Topology& topology);
+std::optional<Seconds> predict_call(const Primitive& primitive, Bytes size, const platforms::Topology& topology);
 /// One that moves nothing, and a graph of them.
-std::optional<Seconds> predict_program(const Primitive& primitive, Bytes size, const model::Topology& topology);
-std::optional<Seconds> predict_graph(const Primitive& primitive, Bytes size, const model::Topology& topology);
+std::optional<Seconds> predict_program(const Primitive& primitive, Bytes size, const platforms::Topology& topology);
+std::optional<Seconds> predict_graph(const Primitive& primitive, Bytes size, const platforms::Topology& topology);
 /// Half of an element's way there and back.
-std::optional<Seconds> predict_hop(const Primitive& primitive, Bytes size, const model::Topology& topology);
+std::optional<Seconds> predict_hop(const Primitive& primitive, Bytes size, const platforms::Topology& topology);
 /// What `size` bytes more take.
-std::optional<Seconds> predict_moving(const Primitive& primitive, Bytes size, const model::Topology& topology);
+std::optional<Seconds> predict_moving(const Primitive& primitive, Bytes size, const platforms::Topology& topology);
 
 /// What the CPU does of a launch, before and after it. Empty: the platform does not say it.
-std::optional<Seconds> beside_start(const Primitive& launch, const model::Topology& topology);
+std::optional<Seconds> beside_start(const Primitive& launch, const platforms::Topology& topology);
 /// Of a hop what is in no number of the blocks' lines: the way, and the bytes.
-Seconds beside_line(const Primitive& hop, Bytes size, const model::Topology& topology);
+Seconds beside_line(const Primitive& hop, Bytes size, const platforms::Topology& topology);
 
 }  // namespace twinlink::validate

@@ -16,7 +16,8 @@ Seconds share_of_queue(const CopyTimes& copy, Seconds look) {
   for (std::size_t i = 0; i < ends.size(); ++i) {
     cpu += copy.overhead;
     const Seconds ready = cpu + copy.latency;
-    ends[i] = (i == 0 ? ready : std::max(ready, model::turn_behind(ends[i - 1], ends[i - 1], copy.gap))) + copy.flow;
+    ends[i] =
+        (i == 0 ? ready : std::max(ready, platforms::turn_behind(ends[i - 1], ends[i - 1], copy.gap))) + copy.flow;
   }
   // As a rank does that waits for one after the other: see model/TIMING.md, and RealRank::poll_copies().
   for (auto left = std::span<const Seconds>(ends); !left.empty();) {

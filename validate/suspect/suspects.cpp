@@ -24,8 +24,8 @@
 namespace twinlink::validate {
 namespace {
 
-using model::Platform;
-using model::Topology;
+using platforms::Platform;
+using platforms::Topology;
 
 /// One line.
 struct Point {
@@ -107,7 +107,7 @@ double least_between(double low, double high, const auto& error) {
 class Inspector {
  public:
   Inspector(const ProbeSet& probes, const std::filesystem::path& base, double tolerance, bool force)
-      : base_(model::read_platform(base)), topology_(base_) {
+      : base_(platforms::read_platform(base)), topology_(base_) {
     result_.base = base_.file = base.string();
     result_.origins = probes.files;
     result_.tolerance = tolerance;
@@ -126,11 +126,11 @@ class Inspector {
     farthest_ = farthest_of(curves_.size());
     if (!rows.empty()) result_.errors = summarize_errors(rows);
     judge_curves();
-    const model::Node& graph = topology_.graph();
-    for (const model::Link& link : graph.links) try_part(link.name, "link");
-    for (const model::HostMemory& memory : graph.memories) try_part(memory.name, "memory");
-    for (const model::Hub& hub : graph.hubs) try_part(hub.name, "hub");
-    for (const model::Nic& nic : graph.nics) try_part(nic.name, "adapter");
+    const platforms::Node& graph = topology_.graph();
+    for (const platforms::Link& link : graph.links) try_part(link.name, "link");
+    for (const platforms::HostMemory& memory : graph.memories) try_part(memory.name, "memory");
+    for (const platforms::Hub& hub : graph.hubs) try_part(hub.name, "hub");
+    for (const platforms::Nic& nic : graph.nics) try_part(nic.name, "adapter");
     if (base_.fabric) try_part(std::string(kFabric), std::string(kFabric));
     std::ranges::stable_sort(result_.suspects, {}, &Suspect::least);
     std::ranges::stable_partition(result_.suspects, [&](const Suspect& suspect) { return explains(suspect); });
@@ -242,7 +242,7 @@ class Inspector {
       shrink(platform.fabric->link.value);
       if (auto& duplex = platform.fabric->duplex) shrink(duplex->value);
     } else {
-      model::degrade(platform, part, share, "a suspect");
+      platforms::degrade(platform, part, share, "a suspect");
     }
     return platform;
   }

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "model/engine/flows/flow.hpp"
+#include "model/engine/flows/platform_names.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/core/path.hpp"
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "model/engine/flows/platform_names.hpp"
 #include "platforms/machine/platform.hpp"
 #include "platforms/yaml/sourced.hpp"
 #include "protocols/core/units.hpp"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/engine/flows/machine.hpp"
+#include "model/engine/flows/platform_names.hpp"
 #include "platforms/machine/platform.hpp"
 #include "protocols/core/rank.hpp"
 #include "protocols/core/units.hpp"

@@ -41,8 +41,8 @@ Seconds MessageWays::latency_between(RankId peer, Location from, Location to, By
   const std::tuple key{peer, from, to, !by_memory && costs(peer).is_striped(size), turn};
   if (const auto known = latencies_.find(key); known != latencies_.end()) return known->second;
   const Seconds latency = by_memory ? world_.topology.latency(from, to)
-                                    : model::latency(world_.topology, world_.place(rank_).node, from,
-                                                     adapters(peer, from, size, turn), world_.place(peer).node, to);
+                                    : platforms::latency(world_.topology, world_.place(rank_).node, from,
+                                                         adapters(peer, from, size, turn), world_.place(peer).node, to);
   latencies_.emplace(key, latency);
   return latency;
 }

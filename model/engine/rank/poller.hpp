@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "model/engine/flows/platform_names.hpp"
 #include "model/engine/rank/cpu.hpp"
 #include "model/engine/rank/operation.hpp"
 #include "model/engine/rank/transport.hpp"

@@ -47,7 +47,7 @@ const CopyCost& SimWorld::copy_cost(End from, End to) {
   const std::pair ends{from, to};
   const auto known = copy_costs_.find(ends);
   return known != copy_costs_.end() ? known->second
-                                    : copy_costs_.emplace(ends, model::copy_cost(topology, from, to)).first->second;
+                                    : copy_costs_.emplace(ends, platforms::copy_cost(topology, from, to)).first->second;
 }
 
 Bytes SimWorld::go_through_caches(std::initializer_list<const Part*> parts, Bytes size) {

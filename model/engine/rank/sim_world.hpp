@@ -16,6 +16,7 @@
 
 #include "model/engine/flows/event_loop.hpp"
 #include "model/engine/flows/machine.hpp"
+#include "model/engine/flows/platform_names.hpp"
 #include "model/engine/memory/host_caches.hpp"
 #include "model/engine/memory/sim_memory.hpp"
 #include "model/engine/rank/cpu.hpp"

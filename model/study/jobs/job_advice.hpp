@@ -11,6 +11,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "model/engine/flows/platform_names.hpp"
 #include "model/study/jobs/simulated_job.hpp"
 #include "model/study/survey.hpp"
 #include "platforms/machine/platform.hpp"

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "model/engine/flows/platform_names.hpp"
 #include "platforms/machine/platform.hpp"
 #include "platforms/topology/bounds.hpp"
 #include "platforms/topology/topology.hpp"

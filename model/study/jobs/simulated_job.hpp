@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "model/engine/flows/platform_names.hpp"
 #include "model/engine/simulation.hpp"
 #include "model/study/jobs/protocol_choice.hpp"
 #include "model/study/message_times.hpp"

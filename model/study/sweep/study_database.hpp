@@ -8,6 +8,10 @@
 #include <string>
 #include <vector>
 
+namespace twinlink::platforms {
+class Database;
+}  // namespace twinlink::platforms
+
 namespace twinlink::model {
 
 /// What must be the same for two runs to be one study.
@@ -46,8 +50,6 @@ struct FinishedPoint {
   bool operator==(const FinishedPoint&) const = default;
 };
 
-class Database;
-
 class StudyDatabase {
  public:
   /// Creates the file, or goes on with it if `resume`. A UsageError where it is there and not to be resumed, or of
@@ -69,7 +71,7 @@ class StudyDatabase {
   [[nodiscard]] StudyIdentity stored_identity() const;
 
   std::filesystem::path file_;
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<platforms::Database> database_;
   StudyIdentity identity_{};
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/engine/flows/platform_names.hpp"
 #include "platforms/yaml/diagnostics.hpp"
 
 namespace twinlink::model {
@@ -16,7 +17,7 @@ namespace twinlink::model {
 struct StudyOption {
   std::string name{};
   std::vector<std::string> values{};
-  Position position{};
+  platforms::Position position{};
   std::vector<std::vector<StudyOption>> meanings{};  ///< of values that are names: the options of each; else empty
 
   /// What one of its values adds to the command line. A flag is "true" or "false".
@@ -29,7 +30,7 @@ struct StudyOption {
 struct Spread {
   std::string path{};  ///< as --set names it
   double share = 0;    ///< one standard deviation of its logarithm: 0.05 is 5 %
-  Position position{};
+  platforms::Position position{};
 };
 
 struct StudyPoint {

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "model/engine/flows/platform_names.hpp"
 #include "model/study/sweep/study_results.hpp"
 #include "platforms/report/document.hpp"
 

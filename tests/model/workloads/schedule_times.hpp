@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "model/engine/flows/platform_names.hpp"
 #include "platforms/machine/platform.hpp"
 #include "protocols/workloads/schedule.hpp"
 

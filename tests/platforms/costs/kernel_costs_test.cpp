@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 const TransformCosts kCosts{.memory = {Rate{1e12}, {}}, .compute = {Flops{1e13}, {}}};
@@ -37,4 +37,4 @@ TEST(TransformTime, HalfASpectrumIsHalfTheBytes) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

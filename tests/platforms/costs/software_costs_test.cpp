@@ -11,7 +11,7 @@
 #include "platforms/machine/platform_numbers.hpp"
 #include "tests/platforms/whole_platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using testing::whole_platform;
@@ -77,4 +77,4 @@ TEST(CpuSpeed, OneChangesNothing) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

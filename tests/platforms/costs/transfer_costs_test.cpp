@@ -12,7 +12,7 @@
 #include "platforms/costs/transfer_costs.hpp"
 #include "tests/platforms/sample_platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using ::testing::ElementsAre;
@@ -421,4 +421,4 @@ TEST_F(TopologyCosts, APathSaysWhyNot) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

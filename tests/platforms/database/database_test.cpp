@@ -9,7 +9,7 @@
 
 #include "protocols/core/errors.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using ::testing::AllOf;
@@ -92,4 +92,4 @@ TEST_F(Databases, TakeAllOfATransactionOrNothing) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -8,7 +8,7 @@
 
 #include "protocols/core/errors.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using ::testing::HasSubstr;
@@ -157,4 +157,4 @@ TEST(Computes, NeitherConsolesNorGraphicsOfProcessors) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

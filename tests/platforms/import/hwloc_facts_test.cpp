@@ -11,7 +11,7 @@
 #include "platforms/import/xml_depth.hpp"
 #include "protocols/core/errors.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using ::testing::ElementsAre;
@@ -206,4 +206,4 @@ TEST(PcieTree, AnIdleGpusLinkIsAsWideAsItsDriverKnows) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -15,7 +15,7 @@
 #include "tests/platforms/import/imported.hpp"
 #include "tests/platforms/import/summary.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using ::testing::Contains;
@@ -318,4 +318,4 @@ TEST(ImportMatrix, EveryWayIsWhatTheMatrixSaysOfIt) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

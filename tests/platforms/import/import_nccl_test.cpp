@@ -8,7 +8,7 @@
 #include "platforms/machine/platform_numbers.hpp"
 #include "tests/platforms/import/imported.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using ::testing::Contains;
@@ -216,4 +216,4 @@ TEST(ImportNccl, ElementsThatAreNestedTooDeeplyAreRefused) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -9,7 +9,7 @@
 #include "platforms/topology/topology.hpp"
 #include "tests/platforms/import/imported.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using ::testing::Contains;
@@ -146,4 +146,4 @@ TEST(Import, RefusesWhatIsNoneOfTheThree) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

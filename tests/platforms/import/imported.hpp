@@ -13,7 +13,7 @@
 #include "platforms/topology/topology.hpp"
 #include "protocols/core/errors.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 
 inline std::string content(const std::string& file) {
   std::ifstream stream(file);
@@ -52,4 +52,4 @@ inline const Link& link_of(const Platform& platform, const std::string& name) {
 
 inline double gigabytes(const Sourced<Rate>& rate) { return rate.value.bytes_per_second() / 1e9; }
 
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -18,7 +18,7 @@
 #include "tests/platforms/import/summary.hpp"
 #include "tests/platforms/sample_platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using ::testing::Contains;
@@ -508,4 +508,4 @@ TEST(NodePlatform, NamesOfTheSystemDoNotClash) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

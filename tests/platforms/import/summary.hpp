@@ -9,7 +9,7 @@
 
 #include "platforms/import/node_sketch.hpp"
 
-namespace twinlink::model::testing {
+namespace twinlink::platforms::testing {
 
 inline std::string told(const Sourced<Rate>& rate, int count = 1) {
   return fmt::format("{}{:.5g} GB/s {}", count == 1 ? "" : fmt::format("{} x ", count),
@@ -61,4 +61,4 @@ inline std::string heading(const SketchedPlatform& sketch) {
   return text;
 }
 
-}  // namespace twinlink::model::testing
+}  // namespace twinlink::platforms::testing

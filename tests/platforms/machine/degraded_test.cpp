@@ -14,7 +14,7 @@
 #include "platforms/machine/platform_numbers.hpp"
 #include "tests/platforms/whole_platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using testing::whole_platform;
@@ -112,4 +112,4 @@ TEST(Degraded, PartsHaveNamesInTheOrderOfTheFile) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

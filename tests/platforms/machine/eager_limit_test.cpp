@@ -9,7 +9,7 @@
 
 #include "platforms/reader/platform_reader.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 const std::filesystem::path kFolder = std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms";
@@ -102,4 +102,4 @@ TEST(EagerLimits, TheFilesOwnLimitChangesNothing) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -13,7 +13,7 @@
 
 #include "platforms/machine/fabric.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 constexpr Rate kAdapter{25e9};
@@ -337,4 +337,4 @@ TEST(FabricPorts, FronteraIsOversubscribedByItsPorts) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -10,7 +10,7 @@
 #include "platforms/machine/fabric.hpp"
 #include "platforms/machine/fabric_links.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 Fabric torus(std::vector<int> size, const std::vector<std::string>& gone = {}) {
@@ -94,4 +94,4 @@ TEST(Torus, WhatIsCutOffIsNamed) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -13,7 +13,7 @@
 #include "platforms/machine/fabric.hpp"
 #include "protocols/core/errors.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using Faults = std::vector<std::pair<std::string, double>>;
@@ -505,4 +505,4 @@ TEST(Sizes, FitTheSwitches) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

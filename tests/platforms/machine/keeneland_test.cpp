@@ -15,7 +15,7 @@
 #include "tests/platforms/reference_rows.hpp"
 #include "tests/support/test_name.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using testing::contains;
@@ -181,4 +181,4 @@ INSTANTIATE_TEST_SUITE_P(Platforms, EveryPlatform, ::testing::ValuesIn(all_platf
                          [](const auto& test) { return test_name(test.param); });
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -14,7 +14,7 @@
 #include "protocols/core/errors.hpp"
 #include "tests/platforms/sample_platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 const std::string kFile = TWINLINK_SOURCE_DIR "/tests/data/two_kinds.yaml";
@@ -159,4 +159,4 @@ TEST(Domains, AreOfAsManyNodesAsTheFileSays) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

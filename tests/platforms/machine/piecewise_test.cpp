@@ -3,7 +3,7 @@
 
 #include "platforms/machine/platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 TEST(Piecewise, IsLinearBetweenItsPointsAndConstantOutside) {
@@ -17,4 +17,4 @@ TEST(Piecewise, IsLinearBetweenItsPointsAndConstantOutside) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

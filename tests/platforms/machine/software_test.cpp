@@ -7,7 +7,7 @@
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/topology/topology.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using ::testing::HasSubstr;
@@ -102,4 +102,4 @@ TEST(SoftwareOfAPlatform, IsRefusedWhereItIsNoVersion) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -11,7 +11,7 @@
 
 #include "platforms/reader/platform_reader.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 namespace fs = std::filesystem;
 
@@ -132,4 +132,4 @@ TEST(BadPlatforms, TwoHundredFindingsAreSaidInTheirOrderAndTheRestCounted) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

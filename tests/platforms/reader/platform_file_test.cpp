@@ -11,7 +11,7 @@
 #include "platforms/reader/platform_reader.hpp"
 #include "protocols/core/errors.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using ::testing::AllOf;
@@ -59,4 +59,4 @@ TEST_F(PlatformFile, AFolderThatIsNotThereIsRefused) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -15,7 +15,7 @@
 #include "tests/platforms/present.hpp"
 #include "tests/platforms/whole_platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 namespace fs = std::filesystem;
 
@@ -525,4 +525,4 @@ TEST(AllNumbers, GivesAByteCountInAUnitThatFitsExactly) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

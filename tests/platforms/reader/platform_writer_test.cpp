@@ -20,7 +20,7 @@
 #include "protocols/core/errors.hpp"
 #include "tests/platforms/whole_platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 namespace fs = std::filesystem;
 
@@ -165,4 +165,4 @@ TEST(PlatformWriter, NamesWhatIsSaidTwiceAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

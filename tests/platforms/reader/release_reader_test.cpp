@@ -14,7 +14,7 @@
 #include "platforms/reader/release_reader.hpp"
 #include "tests/support/said_by.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 namespace fs = std::filesystem;
@@ -85,4 +85,4 @@ TEST(Releases, AreRefusedWithAllThatIsWrong) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -7,7 +7,7 @@
 #include "platforms/tools/difference.hpp"
 #include "tests/platforms/whole_platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 TEST(Difference, OfAPlatformWithItselfIsNone) {
@@ -73,4 +73,4 @@ TEST(Difference, NamesAndSourcesMakeNone) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

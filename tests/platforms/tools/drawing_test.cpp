@@ -11,7 +11,7 @@
 #include "platforms/topology/topology.hpp"
 #include "tests/platforms/whole_platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using ::testing::AllOf;
@@ -138,4 +138,4 @@ TEST(Drawing, NamesMayHoldAnything) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

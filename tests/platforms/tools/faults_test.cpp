@@ -16,7 +16,7 @@
 #include "platforms/topology/topology.hpp"
 #include "protocols/core/errors.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using ::testing::HasSubstr;
@@ -550,4 +550,4 @@ TEST(Faults, ANeighboursLinkIsNoWayToMemory) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -15,7 +15,7 @@
 #include "platforms/tools/platform_schema.hpp"
 #include "tests/platforms/whole_platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using nlohmann::json;
@@ -56,4 +56,4 @@ TEST(PlatformSchema, HasEveryNumberOfEveryPlatform) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

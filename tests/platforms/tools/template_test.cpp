@@ -8,7 +8,7 @@
 
 #include "protocols/core/errors.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using ::testing::AllOf;
@@ -133,4 +133,4 @@ TEST(Template, SaysWhatItCannotTake) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

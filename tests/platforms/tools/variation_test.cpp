@@ -12,7 +12,7 @@
 #include "platforms/machine/platform_numbers.hpp"
 #include "tests/platforms/whole_platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using testing::whole_platform;
@@ -92,4 +92,4 @@ TEST(Variations, KeepWhatUsersHaveSaid) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -13,7 +13,7 @@
 #include "platforms/tools/wiring.hpp"
 #include "platforms/topology/topology.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using ::testing::AllOf;
@@ -141,4 +141,4 @@ TEST(InRanges, JoinsNumbersInARow) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

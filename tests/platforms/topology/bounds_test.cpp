@@ -6,7 +6,7 @@
 
 #include "tests/platforms/sample_platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using namespace testing;  // NOLINT: the sample platform's numbers
@@ -112,4 +112,4 @@ TEST(Bounds, OneSwitchBoundsNothing) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

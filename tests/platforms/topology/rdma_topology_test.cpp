@@ -5,7 +5,7 @@
 #include "platforms/topology/topology.hpp"
 #include "tests/platforms/sample_platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using ::testing::HasSubstr;
@@ -120,4 +120,4 @@ TEST_F(RdmaTopologyTest, WithinANodeItNeedsLoopback) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -6,7 +6,7 @@
 #include "platforms/costs/transfer_costs.hpp"
 #include "tests/platforms/sample_platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 using ::testing::HasSubstr;
@@ -197,4 +197,4 @@ TEST_F(TopologyTest, AMissingCostNamesTheEntry) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -13,7 +13,7 @@
 #include "platforms/topology/topology.hpp"
 #include "tests/platforms/sample_platform.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 /// The sample machine with a second, narrower way from gpu0 to its memory, by a hub of its own, and a second link
@@ -182,4 +182,4 @@ TEST(Hops, AreCountedToMemoriesGpusAndAdapters) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

@@ -4,7 +4,7 @@
 
 #include "platforms/yaml/yaml_text.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 
 template <class T>
@@ -59,4 +59,4 @@ TEST(YamlNumber, CurvesAreListsUnlessTheyAreConstant) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

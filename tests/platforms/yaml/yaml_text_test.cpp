@@ -13,7 +13,7 @@
 #include "platforms/yaml/yaml_events.hpp"
 #include "platforms/yaml/yaml_ranges.hpp"
 
-namespace twinlink::model {
+namespace twinlink::platforms {
 namespace {
 namespace fs = std::filesystem;
 
@@ -237,4 +237,4 @@ TEST(PlatformReader, ReadsATextAndRefusesOne) {
 }
 
 }  // namespace
-}  // namespace twinlink::model
+}  // namespace twinlink::platforms

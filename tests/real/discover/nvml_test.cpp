@@ -41,9 +41,9 @@ using ::testing::SizeIs;
 using ::testing::StartsWith;
 
 /// Each test is a process of its own, as CTest runs them.
-model::NodeDescription inventory_of(const char* machine) {
+platforms::NodeDescription inventory_of(const char* machine) {
   ::setenv("TWINLINK_FAKE_NVML", machine, 1);
-  model::NodeDescription node{.memories = {{.number = 0}}};
+  platforms::NodeDescription node{.memories = {{.number = 0}}};
   Nvml(TWINLINK_FAKE_NVML_FILE).read(node);
   return node;
 }
@@ -68,9 +68,9 @@ TEST(Nvml, AGpuThatDoesNotAnswerIsAnError) {
 }
 
 TEST(Nvml, TellsWhatTheGpusAre) {
-  const model::NodeDescription inventory = inventory_of("switch");
+  const platforms::NodeDescription inventory = inventory_of("switch");
   ASSERT_THAT(inventory.gpus, SizeIs(3));
-  const model::GpuFacts& gpu = inventory.gpus[0];  // by bus id
+  const platforms::GpuFacts& gpu = inventory.gpus[0];  // by bus id
   EXPECT_EQ(gpu.model, "Fake H100");
   EXPECT_EQ(gpu.uuid, "GPU-13");
   EXPECT_EQ(gpu.bus_id, "0000:13:00.0");
@@ -78,17 +78,17 @@ TEST(Nvml, TellsWhatTheGpusAre) {
   EXPECT_EQ(gpu.capability, std::pair(9, 0));
   EXPECT_THAT(gpu.pcie->source.text, StartsWith("nominal: PCIe Gen5 x16"));
   ASSERT_THAT(gpu.links, SizeIs(18));
-  EXPECT_EQ(gpu.links[17].remote, model::GpuLinks::Remote::nvswitch);
+  EXPECT_EQ(gpu.links[17].remote, platforms::GpuLinks::Remote::nvswitch);
   EXPECT_EQ(gpu.links[17].each->value, 25.0_GBps) << "26562 MB/s with its coding";
   EXPECT_THAT(inventory.peer_access, Each(Each(IsEmpty())));
   EXPECT_EQ(Nvml(TWINLINK_FAKE_NVML_FILE).driver_version(), "999.1");
 }
 
 TEST(Nvml, FindsTheGpuAtTheOtherEndByItsBusId) {
-  const model::NodeDescription inventory = inventory_of("direct");
+  const platforms::NodeDescription inventory = inventory_of("direct");
   EXPECT_THAT(inventory.gpus[2].links, IsEmpty());
   ASSERT_THAT(inventory.gpus[0].links, SizeIs(2));
-  EXPECT_EQ(inventory.gpus[0].links[0].remote, model::GpuLinks::Remote::gpu);
+  EXPECT_EQ(inventory.gpus[0].links[0].remote, platforms::GpuLinks::Remote::gpu);
   EXPECT_EQ(inventory.gpus[0].links[0].remote_bus_id, "0000:14:00.0");
   EXPECT_THAT(inventory.peer_access[2],
               ElementsAre("the chipset does not support it", "the chipset does not support it", ""));
@@ -99,11 +99,11 @@ TEST(Nvml, FindsTheGpuAtTheOtherEndByItsBusId) {
 }
 
 TEST(Nvml, TellsWhatEachLinkLeadsTo) {
-  using Remote = model::GpuLinks::Remote;
+  using Remote = platforms::GpuLinks::Remote;
   ::setenv("TWINLINK_FAKE_NVML", "mixed", 1);
   for (const bool placed : {true, false}) {
-    model::NodeDescription node{.memories = {{.number = 4}, {.number = 5}}};
-    if (placed) node.pci.push_back({.kind = model::PciFacts::Kind::gpu, .bus_id = "0000:13:00.0", .numa = 5});
+    platforms::NodeDescription node{.memories = {{.number = 4}, {.number = 5}}};
+    if (placed) node.pci.push_back({.kind = platforms::PciFacts::Kind::gpu, .bus_id = "0000:13:00.0", .numa = 5});
     Nvml(TWINLINK_FAKE_NVML_FILE).read(node);
     ASSERT_THAT(node.gpus, SizeIs(2));
     EXPECT_THAT(node.gpus[1].links, IsEmpty());
@@ -121,12 +121,12 @@ TEST(Nvml, TellsWhatEachLinkLeadsTo) {
 }
 
 TEST(Nvml, WhatTheDriverDoesNotSupportStaysUnknown) {
-  const model::NodeDescription inventory = inventory_of("silent");
-  const model::GpuFacts& gpu = inventory.gpus[0];
+  const platforms::NodeDescription inventory = inventory_of("silent");
+  const platforms::GpuFacts& gpu = inventory.gpus[0];
   EXPECT_FALSE(gpu.memory);
   EXPECT_FALSE(gpu.pcie);
   ASSERT_THAT(gpu.links, SizeIs(18));
-  EXPECT_EQ(gpu.links[0].remote, model::GpuLinks::Remote::hidden);
+  EXPECT_EQ(gpu.links[0].remote, platforms::GpuLinks::Remote::hidden);
   EXPECT_FALSE(gpu.links[0].each);
   EXPECT_THAT(inventory.peer_access,
               ElementsAre(Each(IsEmpty()), Each(IsEmpty()), ElementsAre("another error", "another error", "")));

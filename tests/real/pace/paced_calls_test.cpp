@@ -12,13 +12,13 @@
 namespace twinlink::real {
 namespace {
 
-using namespace model::testing;  // NOLINT: the sample platform's numbers
+using namespace platforms::testing;  // NOLINT: the sample platform's numbers
 
 class PacedCalls : public PacedRuntimeTest {
  protected:
   PacedCalls() : PacedRuntimeTest(with_costs()) {}
-  static model::Platform with_costs() {
-    model::Platform platform = sample_platform();
+  static platforms::Platform with_costs() {
+    platforms::Platform platform = sample_platform();
     platform.runtime.allocate_device.value = 100.0_us;
     platform.runtime.pin_base.value = 16.0_us;
     platform.runtime.pin_per_gib.value = 1.024_s;
@@ -116,13 +116,13 @@ class PacedWork : public PacedRuntimeTest {
   static constexpr Rate kMapped{2e9};
 
   PacedWork() : PacedRuntimeTest(with_costs()) {}
-  static model::Platform with_costs() {
-    model::Platform platform = sample_platform();
-    for (model::HostMemory& memory : platform.node.memories) memory.speed = {model::Ratio{0.5}, {}};
-    platform.gpu_types.front().transforms = {.memory = {Rate{1e9}, {}}, .compute = {model::Flops{1e12}, {}}};
+  static platforms::Platform with_costs() {
+    platforms::Platform platform = sample_platform();
+    for (platforms::HostMemory& memory : platform.node.memories) memory.speed = {platforms::Ratio{0.5}, {}};
+    platform.gpu_types.front().transforms = {.memory = {Rate{1e9}, {}}, .compute = {platforms::Flops{1e12}, {}}};
     platform.runtime.completion = {kCompletion, {}};
-    platform.copies[model::CopyKind::cpu_to_device] = platform.copies.at(model::CopyKind::pinned_to_device);
-    platform.copies.at(model::CopyKind::cpu_to_device).rate->value = kMapped;
+    platform.copies[platforms::CopyKind::cpu_to_device] = platform.copies.at(platforms::CopyKind::pinned_to_device);
+    platform.copies.at(platforms::CopyKind::cpu_to_device).rate->value = kMapped;
     return platform;
   }
   /// `start()` starts an operation; its caller is busy for twice kHost, and for twice kCompletion learning of its end,

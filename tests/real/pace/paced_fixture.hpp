@@ -33,7 +33,7 @@ class PacedRuntimeTest : public testing::Test {
  protected:
   static constexpr int kGpu = 1;
 
-  explicit PacedRuntimeTest(model::Platform described = model::testing::sample_platform())
+  explicit PacedRuntimeTest(platforms::Platform described = platforms::testing::sample_platform())
       : platform(std::move(described)),
         runtime(std::make_unique<HostRuntime>("here", kGpu, HostPeers::all),
                 {.topology = topology,
@@ -80,8 +80,8 @@ class PacedRuntimeTest : public testing::Test {
 
  public:  // data for the tests
   TestClock clock;
-  model::Platform platform;
-  model::Topology topology{platform};
+  platforms::Platform platform;
+  platforms::Topology topology{platform};
   std::deque<std::vector<std::byte>> host;
   std::vector<std::unique_ptr<HostRuntime>> owners;
   PacedRuntime runtime;

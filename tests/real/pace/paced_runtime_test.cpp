@@ -14,8 +14,8 @@
 namespace twinlink::real {
 namespace {
 
-using namespace model::testing;  // NOLINT: the sample platform's numbers
-using model::CopyKind;
+using namespace platforms::testing;  // NOLINT: the sample platform's numbers
+using platforms::CopyKind;
 using ::testing::ElementsAre;
 using ::testing::FieldsAre;
 using ::testing::Pair;
@@ -54,18 +54,18 @@ class PacedWithOtherRates : public PacedRuntimeTest {
   static constexpr Rate kRead{2e9};
 
   PacedWithOtherRates() : PacedRuntimeTest(changed()) {}
-  static model::Platform changed() {
-    model::Platform platform = sample_platform();
+  static platforms::Platform changed() {
+    platforms::Platform platform = sample_platform();
     platform.node.links.front().dma_read = {Rate{1e9}, {}};  // between the sockets
     platform.node.links.front().latency = {kSocketHop, {}};
     platform.copies[CopyKind::pinned_to_device].rate.reset();
     platform.copies[CopyKind::peer].rate->value = Rate{100e9};
-    model::Link& bus = *std::ranges::find(platform.node.links, "bus1", &model::Link::name);
+    platforms::Link& bus = *std::ranges::find(platform.node.links, "bus1", &platforms::Link::name);
     bus.forward.value = Rate{7e9};
     bus.total = {Rate{6e9}, {}};
     platform.copies[CopyKind::peer_read] = platform.copies.at(CopyKind::peer);
     platform.copies[CopyKind::peer_read].rate->value = kRead;
-    model::Link& peers = *std::ranges::find(platform.node.links, "bus2", &model::Link::name);
+    platforms::Link& peers = *std::ranges::find(platform.node.links, "bus2", &platforms::Link::name);
     peers.backward.value = Rate{3e9};
     return platform;
   }
@@ -104,9 +104,9 @@ class PacedWithGap : public PacedRuntimeTest {
   static constexpr Seconds kCompletion = 1.5_us;
 
   PacedWithGap() : PacedRuntimeTest(with_costs()) {}
-  static model::Platform with_costs() {
-    model::Platform platform = sample_platform();
-    platform.copies[CopyKind::pinned_to_device].gap = {model::Piecewise(kGap), {}};
+  static platforms::Platform with_costs() {
+    platforms::Platform platform = sample_platform();
+    platform.copies[CopyKind::pinned_to_device].gap = {platforms::Piecewise(kGap), {}};
     platform.runtime.completion = {kCompletion, {}};
     return platform;
   }
@@ -226,8 +226,8 @@ TEST_F(PacedRuntimeTest, ACopyBetweenHostBuffersTakesItsTurnInTheStream) {
 class PacedWithoutCosts : public PacedRuntimeTest {
  protected:
   PacedWithoutCosts() : PacedRuntimeTest(bare()) {}
-  static model::Platform bare() {
-    model::Platform platform = sample_platform();
+  static platforms::Platform bare() {
+    platforms::Platform platform = sample_platform();
     platform.copies.erase(CopyKind::kernel_local);
     platform.runtime.engine_block.reset();
     return platform;

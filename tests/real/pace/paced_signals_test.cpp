@@ -10,7 +10,7 @@
 namespace twinlink::real {
 namespace {
 
-using namespace model::testing;  // NOLINT: the sample platform's numbers
+using namespace platforms::testing;  // NOLINT: the sample platform's numbers
 
 TEST_F(PacedRuntimeTest, ASignalIsSeenItsTimeAfterTheLastByte) {
   std::byte* const device = runtime.allocate(kSize);
@@ -67,13 +67,13 @@ class PacedTurns : public PacedRuntimeTest {
   static constexpr Seconds kKernelTurn = 3.0_us;
 
   PacedTurns() : PacedRuntimeTest(with_costs()) {}
-  static model::Platform with_costs() {
-    model::Platform platform = sample_platform();
-    platform.runtime.kernel_signal = {model::Piecewise(kKernelSignal), {}};
+  static platforms::Platform with_costs() {
+    platforms::Platform platform = sample_platform();
+    platform.runtime.kernel_signal = {platforms::Piecewise(kKernelSignal), {}};
     platform.runtime.signal_gap = {kTurn, {}};
     platform.runtime.kernel_signal_gap = {kKernelTurn, {}};
-    for (const model::CopyKind kind : {model::CopyKind::peer, model::CopyKind::kernel_push}) {
-      platform.copies[kind].gap = {model::Piecewise(kGap), {}};
+    for (const platforms::CopyKind kind : {platforms::CopyKind::peer, platforms::CopyKind::kernel_push}) {
+      platform.copies[kind].gap = {platforms::Piecewise(kGap), {}};
     }
     return platform;
   }
@@ -109,15 +109,15 @@ class PacedKernelSignal : public PacedRuntimeTest {
   static constexpr Seconds kKernelSignal = 2.0_us;
   static constexpr Seconds kCompletion = 1.5_us;
 
-  explicit PacedKernelSignal(const model::Platform& described = with_costs()) : PacedRuntimeTest(described) {}
-  static model::Platform with_costs() {
-    model::Platform platform = without_its_number();
-    platform.runtime.kernel_signal = {model::Piecewise(kKernelSignal), {}};
+  explicit PacedKernelSignal(const platforms::Platform& described = with_costs()) : PacedRuntimeTest(described) {}
+  static platforms::Platform with_costs() {
+    platforms::Platform platform = without_its_number();
+    platform.runtime.kernel_signal = {platforms::Piecewise(kKernelSignal), {}};
     platform.runtime.signal.reset();
     return platform;
   }
-  static model::Platform without_its_number() {
-    model::Platform platform = sample_platform();
+  static platforms::Platform without_its_number() {
+    platforms::Platform platform = sample_platform();
     platform.runtime.completion = {kCompletion, {}};
     return platform;
   }

@@ -38,10 +38,10 @@ constexpr Bytes kFound = 91_MiB;
 
 TEST(CalibrationOfCaches, TellsWhatTheyHoldAndWhatTheyDoNot) {
   const auto calibration = messages(100 * kMiB).calibrate();
-  const model::Platform platform = platform_of(calibration);
+  const platforms::Platform platform = platform_of(calibration);
   ASSERT_TRUE(platform.node.memories.front().cache);
   EXPECT_EQ(platform.node.memories.front().cache->value, kFound);
-  EXPECT_EQ(platform.node.memories.front().cache->source.quality, model::Quality::measured);
+  EXPECT_EQ(platform.node.memories.front().cache->source.quality, platforms::Quality::measured);
   ASSERT_TRUE(platform.intra_node.uncached);
   EXPECT_NEAR(platform.intra_node.uncached->value.bytes_per_second(), kFetched * 1e9, kFetched * 1e9 * 0.02);
   EXPECT_THAT(platform.intra_node.uncached->source.text, HasSubstr("message pinned same-node"));
@@ -49,7 +49,7 @@ TEST(CalibrationOfCaches, TellsWhatTheyHoldAndWhatTheyDoNot) {
 }
 
 TEST(CalibrationOfCaches, LatencyIsOfWhatTheyHold) {
-  const model::Platform platform = platform_of(messages(100 * kMiB).calibrate());
+  const platforms::Platform platform = platform_of(messages(100 * kMiB).calibrate());
   for (const Bytes size : {1_KiB, 1_MiB, 16_MiB, 64_MiB}) {
     const Seconds beside = platform.intra_node.latency.value.at(size) + platform.intra_node.posting(size);
     EXPECT_NEAR(beside.microseconds(), kLatency_us, 0.01 * (kLatency_us + static_cast<double>(size.count()) / 12e3));
@@ -57,7 +57,7 @@ TEST(CalibrationOfCaches, LatencyIsOfWhatTheyHold) {
 }
 
 TEST(CalibrationOfCaches, ThatHoldAllAreNotThere) {
-  const model::Platform platform = platform_of(messages(1e12).calibrate());
+  const platforms::Platform platform = platform_of(messages(1e12).calibrate());
   EXPECT_FALSE(platform.node.memories.front().cache);
   EXPECT_FALSE(platform.intra_node.uncached);
 }
@@ -79,14 +79,14 @@ TEST(CalibrationOfCaches, WhatTakesLongerInOneKindOfProbesOnlyIsNone) {
 TEST(CalibrationOfCaches, ThatHoldAllTakeTheBasesDifferenceBack) {
   const test::ScratchFolder folder;
   const auto base = folder.write("base.yaml", messages(100 * kMiB).calibrate().platform_text);
-  const model::Platform platform = platform_of(messages(1e12).calibrate(base));
+  const platforms::Platform platform = platform_of(messages(1e12).calibrate(base));
   EXPECT_EQ(platform.intra_node.uncached->value, platform.intra_node.rate->value);
 }
 
 TEST(CalibrationOfCaches, ProbesThatDoNotGoSoFarLeaveTheBases) {
   const test::ScratchFolder folder;
   const auto base = folder.write("base.yaml", messages(100 * kMiB).calibrate().platform_text);
-  const model::Platform platform = platform_of(messages(1e12, kFetched, kCopied, 1_MiB).calibrate(base));
+  const platforms::Platform platform = platform_of(messages(1e12, kFetched, kCopied, 1_MiB).calibrate(base));
   EXPECT_NEAR(platform.intra_node.uncached->value.bytes_per_second(), kFetched * 1e9, kFetched * 1e9 * 0.02);
 }
 
@@ -94,10 +94,10 @@ TEST(CalibrationOfCaches, AMachineMayHaveBecomeSlowerThanWhatItLacked) {
   const test::ScratchFolder folder;
   const auto base = folder.write("base.yaml", messages(100 * kMiB).calibrate().platform_text);
   const double slow = kFetched / 2;
-  const model::Platform lacking = platform_of(messages(100 * kMiB, slow / 2, slow).calibrate(base));
+  const platforms::Platform lacking = platform_of(messages(100 * kMiB, slow / 2, slow).calibrate(base));
   EXPECT_NEAR(lacking.intra_node.rate->value.bytes_per_second(), slow * 1e9, slow * 1e9 * 0.01);
   EXPECT_NEAR(lacking.intra_node.uncached->value.bytes_per_second(), slow / 2 * 1e9, slow / 2 * 1e9 * 0.02);
-  const model::Platform held = platform_of(messages(1e12, slow, slow, 1_MiB).calibrate(base));
+  const platforms::Platform held = platform_of(messages(1e12, slow, slow, 1_MiB).calibrate(base));
   EXPECT_EQ(held.intra_node.uncached->value, held.intra_node.rate->value) << "it is never above the rate";
 }
 
@@ -109,7 +109,7 @@ TEST(CalibrationOfCaches, OfFewSizesSomeAreOnEachSide) {
     const std::string name = "message pinned same-node";
     const auto calibration =
         Probes().add(name, one, "0/0", "0/1", least, least).add(name, one, "0/0", "0/1", most, most).calibrate();
-    const model::Platform platform = platform_of(calibration);
+    const platforms::Platform platform = platform_of(calibration);
     ASSERT_TRUE(platform.node.memories.front().cache);
     const Bytes found = platform.node.memories.front().cache->value;
     EXPECT_GE(found, least * 4);
@@ -122,7 +122,7 @@ TEST(CalibrationOfCaches, TheNextProbesTellAnew) {
   const test::ScratchFolder folder;
   const auto base = folder.write("base.yaml", messages(100 * kMiB).calibrate().platform_text);
   const auto calibration = messages(30 * kMiB, 5).calibrate(base);
-  const model::Platform platform = platform_of(calibration);
+  const platforms::Platform platform = platform_of(calibration);
   EXPECT_EQ(platform.node.memories.front().cache->value, 23_MiB) << "between 16 MiB and 32 MiB";
   EXPECT_NEAR(platform.intra_node.uncached->value.bytes_per_second(), 5e9, 5e9 * 0.02);
 }

@@ -56,10 +56,10 @@ Probes whole_machine(const test::TimeOf& queued = queued_us) {
 
 TEST(CalibrationOfCpus, GivesTheCostsBackThatProbesWereMadeOf) {
   const auto calibration = whole_machine().calibrate();
-  const model::Platform platform = platform_of(calibration);
-  const model::Cost& cost = platform.copies.at(model::CopyKind::pinned_to_device);
+  const platforms::Platform platform = platform_of(calibration);
+  const platforms::Cost& cost = platform.copies.at(platforms::CopyKind::pinned_to_device);
   EXPECT_NEAR(cost.overhead.value.microseconds(), kHost, 1e-3);
-  EXPECT_EQ(cost.overhead.source.quality, model::Quality::measured);
+  EXPECT_EQ(cost.overhead.source.quality, platforms::Quality::measured);
   EXPECT_THAT(cost.overhead.source.text, HasSubstr("start copy pinned-to-device near"));
   EXPECT_NEAR(platform.runtime.completion.value().value.microseconds(), kCompletion, 1e-3);
   EXPECT_THAT(platform.runtime.completion->source.text, HasSubstr("finish ended copy"));
@@ -79,8 +79,8 @@ TEST(CalibrationOfCpus, LargeCopiesTellTheErrorOfTheRateAndNoGap) {
   const auto queued = [](double bytes) {
     return queued_us(bytes) + (bytes >= static_cast<double>((16_MiB).count()) ? flow_us(bytes) / 100 : 0);
   };
-  const model::Platform platform = platform_of(whole_machine(queued).calibrate());
-  const auto& gap = platform.copies.at(model::CopyKind::pinned_to_device).gap;
+  const platforms::Platform platform = platform_of(whole_machine(queued).calibrate());
+  const auto& gap = platform.copies.at(platforms::CopyKind::pinned_to_device).gap;
   EXPECT_NEAR(gap.value().value.at(16_MiB).microseconds(), kGap, 0.1);
 }
 
@@ -94,12 +94,12 @@ TEST(CalibrationOfCpus, ToStartALaunchTakesNoLongerThanAQueueOfPutsLeavesForIt) 
                                .add_one("queued put and signal by kernel same-node",
                                         (kPut + kEach * (bench::kQueuedCopies - 1)) / bench::kQueuedCopies, "0/1")
                                .calibrate();
-  const auto host = platform_of(calibration).copies.at(model::CopyKind::kernel_push).overhead;
+  const auto host = platform_of(calibration).copies.at(platforms::CopyKind::kernel_push).overhead;
   EXPECT_NEAR(host.value.microseconds(), kEach * (1 - kTolerance), 1e-3);
-  EXPECT_EQ(host.source.quality, model::Quality::derived);
+  EXPECT_EQ(host.source.quality, platforms::Quality::derived);
   EXPECT_THAT(host.source.text, HasSubstr("queued put and signal by kernel same-node"));
   // Of the copy itself the rest is latency.
-  const auto latency = platform_of(calibration).copies.at(model::CopyKind::kernel_push).latency;
+  const auto latency = platform_of(calibration).copies.at(platforms::CopyKind::kernel_push).latency;
   EXPECT_NEAR(latency.value.at(8_B).microseconds(), kPut - 0.4 - kEach * (1 - kTolerance), 1e-3);
 }
 
@@ -111,11 +111,11 @@ TEST(CalibrationOfCpus, ToStartALaunchTakesNoLongerThanAQueueOfKernelsLeavesForI
                                .add_one("copy kernel-push", 9, "0/1")
                                .add_one("queued copy kernel-push", kEach, "0/1")
                                .calibrate();
-  const model::Platform platform = platform_of(calibration);
-  EXPECT_NEAR(platform.copies.at(model::CopyKind::kernel_push).overhead.value.microseconds(), kEach, 1e-3);
+  const platforms::Platform platform = platform_of(calibration);
+  EXPECT_NEAR(platform.copies.at(platforms::CopyKind::kernel_push).overhead.value.microseconds(), kEach, 1e-3);
   EXPECT_NEAR(platform.runtime.completion.value().value.microseconds(), 1.4, 1e-3);
-  EXPECT_NEAR(platform.copies.at(model::CopyKind::kernel_push).latency.value.at(8_B).microseconds(), 9 - kEach - 1.4,
-              1e-3);
+  EXPECT_NEAR(platform.copies.at(platforms::CopyKind::kernel_push).latency.value.at(8_B).microseconds(),
+              9 - kEach - 1.4, 1e-3);
   const auto changes =
       std::ranges::count(calibration.replaced, "driver.copies.kernel-push.overhead", &NumberChange::path);
   EXPECT_EQ(changes, 1) << "what was measured first is no change of its own";
@@ -126,9 +126,9 @@ TEST(CalibrationOfCpus, ToStartALaunchTakesNoLongerThanAQueueOfKernelsLeavesForI
                            .add_one("copy kernel-push", 9, "0/1")
                            .add_one("queued copy kernel-push", kEach, "0/1")
                            .calibrate();
-  const auto start = platform_of(shorter).copies.at(model::CopyKind::kernel_push).overhead;
+  const auto start = platform_of(shorter).copies.at(platforms::CopyKind::kernel_push).overhead;
   EXPECT_NEAR(start.value.microseconds(), 4.1, 1e-3);
-  EXPECT_EQ(start.source.quality, model::Quality::measured);
+  EXPECT_EQ(start.source.quality, platforms::Quality::measured);
 }
 
 /// The CPU decides of small copies, and the engine of large ones.
@@ -138,15 +138,16 @@ TEST(CalibrationOfCpus, AGapIsNoLongerThanThatOfLargerCopies) {
     return (kHost + kLatency + (flow_us(bytes) + gap) * (bench::kQueuedCopies - 1) + flow_us(bytes) + kCompletion) /
            bench::kQueuedCopies;
   };
-  const model::Platform platform = platform_of(whole_machine(queued).calibrate());
-  const auto& gap = platform.copies.at(model::CopyKind::pinned_to_device).gap;
+  const platforms::Platform platform = platform_of(whole_machine(queued).calibrate());
+  const auto& gap = platform.copies.at(platforms::CopyKind::pinned_to_device).gap;
   for (const Bytes size : {1_B, 4_KiB, 256_KiB, 1_MiB}) EXPECT_NEAR(gap.value().value.at(size).microseconds(), 2, 0.1);
 }
 
 TEST(CalibrationOfCpus, WithoutTheirLinesNothingIsThereThatTheBaseLacks) {
-  const model::Platform platform = platform_of(Probes().add("copy pinned-to-device near", line(7, kRate)).calibrate());
+  const platforms::Platform platform =
+      platform_of(Probes().add("copy pinned-to-device near", line(7, kRate)).calibrate());
   EXPECT_FALSE(platform.runtime.completion);
-  EXPECT_FALSE(platform.copies.at(model::CopyKind::pinned_to_device).gap);
+  EXPECT_FALSE(platform.copies.at(platforms::CopyKind::pinned_to_device).gap);
 }
 
 TEST(CalibrationOfCpus, TheNextProbesLeaveWhatTheyDoNotTell) {
@@ -154,11 +155,11 @@ TEST(CalibrationOfCpus, TheNextProbesLeaveWhatTheyDoNotTell) {
   const auto first = folder.write("first.yaml", whole_machine().calibrate().platform_text);
   const double whole_us = kHost + kCompletion + 5;
   const auto again = Probes().add("copy pinned-to-device near", line(whole_us, kRate)).calibrate(first);
-  const model::Platform platform = platform_of(again);
-  const model::Cost& cost = platform.copies.at(model::CopyKind::pinned_to_device);
+  const platforms::Platform platform = platform_of(again);
+  const platforms::Cost& cost = platform.copies.at(platforms::CopyKind::pinned_to_device);
   EXPECT_NEAR(cost.latency.value.at(1_KiB).microseconds(), 5, 1e-3) << "the base's host and completion come off";
   EXPECT_NEAR(cost.gap.value().value.at(1_MiB).microseconds(), kGap, 0.1);
-  EXPECT_EQ(cost.overhead.source.quality, model::Quality::measured);
+  EXPECT_EQ(cost.overhead.source.quality, platforms::Quality::measured);
 }
 
 TEST(CalibrationOfCpus, CopiesWithoutALineTakeTheirSiblings) {
@@ -168,17 +169,17 @@ TEST(CalibrationOfCpus, CopiesWithoutALineTakeTheirSiblings) {
                                .add("copy kernel-local", line(8, 2000))
                                .add("copy pageable-to-device near", line(8, 15))
                                .calibrate();
-  const model::Platform platform = platform_of(calibration);
-  const model::Cost& local = platform.copies.at(model::CopyKind::kernel_local);
+  const platforms::Platform platform = platform_of(calibration);
+  const platforms::Cost& local = platform.copies.at(platforms::CopyKind::kernel_local);
   EXPECT_NEAR(local.overhead.value.microseconds(), 3, 1e-3);
-  EXPECT_EQ(local.overhead.source.quality, model::Quality::derived);
+  EXPECT_EQ(local.overhead.source.quality, platforms::Quality::derived);
   EXPECT_THAT(local.overhead.source.text, HasSubstr("that of driver.copies.kernel-push.overhead"));
   EXPECT_NEAR(local.latency.value.at(1_KiB).microseconds(), 5, 1e-3);
   // Of a copy that was not measured, the base's latency belongs to the base's host.
-  const model::Platform base = model::read_platform(kBase);
-  const auto pull = model::CopyKind::kernel_pull;
+  const platforms::Platform base = platforms::read_platform(kBase);
+  const auto pull = platforms::CopyKind::kernel_pull;
   EXPECT_EQ(platform.copies.at(pull).overhead.value, base.copies.at(pull).overhead.value);
-  const auto pageable = model::CopyKind::pageable_to_device;
+  const auto pageable = platforms::CopyKind::pageable_to_device;
   EXPECT_EQ(platform.copies.at(pageable).overhead.value, base.copies.at(pageable).overhead.value)
       << "the CPU does all of it";
 }
@@ -204,13 +205,14 @@ TEST(CalibrationOfCpus, WhatTheSameEngineDoesIsAlike) {
                                .add("queued copy kernel-push", line(3, 350), "0/0", "0/1", 1_B, 1_MiB)
                                .add("copy kernel-local", line(9, 350))
                                .calibrate();
-  const model::Platform platform = platform_of(calibration);
-  const auto gap = [&](model::CopyKind kind) { return platform.copies.at(kind).gap; };
-  ASSERT_TRUE(gap(model::CopyKind::kernel_local));
-  EXPECT_EQ(gap(model::CopyKind::kernel_local)->value.at(4_KiB), gap(model::CopyKind::kernel_push)->value.at(4_KiB));
-  EXPECT_EQ(gap(model::CopyKind::kernel_local)->source.quality, model::Quality::derived);
-  EXPECT_THAT(gap(model::CopyKind::kernel_local)->source.text, HasSubstr("that of driver.copies.kernel-push.gap"));
-  EXPECT_FALSE(gap(model::CopyKind::pinned_to_device));
+  const platforms::Platform platform = platform_of(calibration);
+  const auto gap = [&](platforms::CopyKind kind) { return platform.copies.at(kind).gap; };
+  ASSERT_TRUE(gap(platforms::CopyKind::kernel_local));
+  EXPECT_EQ(gap(platforms::CopyKind::kernel_local)->value.at(4_KiB),
+            gap(platforms::CopyKind::kernel_push)->value.at(4_KiB));
+  EXPECT_EQ(gap(platforms::CopyKind::kernel_local)->source.quality, platforms::Quality::derived);
+  EXPECT_THAT(gap(platforms::CopyKind::kernel_local)->source.text, HasSubstr("that of driver.copies.kernel-push.gap"));
+  EXPECT_FALSE(gap(platforms::CopyKind::pinned_to_device));
 }
 
 TEST(CalibrationOfCpus, SourcesAreNamedByTheirNumbers) {
@@ -227,7 +229,7 @@ TEST(CalibrationOfCpus, SourcesAreNamedByTheirNumbers) {
 TEST(CalibrationOfCpus, CopiesByTheCpuHaveNoCompletion) {
   const auto platform =
       platform_of(Probes().add_one("finish ended copy", 0.6).add("copy host-to-host", line(1, 12)).calibrate());
-  const model::Cost& cost = platform.copies.at(model::CopyKind::host_to_host);
+  const platforms::Cost& cost = platform.copies.at(platforms::CopyKind::host_to_host);
   EXPECT_NEAR((cost.overhead.value + cost.latency.value.at(1_KiB)).microseconds(), 1, 1e-3);
 }
 
@@ -237,8 +239,8 @@ TEST(CalibrationOfCpus, AMeasuredHostThatExceedsTheWholeIsTakenBack) {
                                .add_one("finish ended copy", 0.6)
                                .add("copy pinned-to-device near", line(2.1, kRate))
                                .calibrate();
-  EXPECT_NEAR(platform_of(calibration).copies.at(model::CopyKind::pinned_to_device).overhead.value.microseconds(), 1.5,
-              1e-3);
+  EXPECT_NEAR(platform_of(calibration).copies.at(platforms::CopyKind::pinned_to_device).overhead.value.microseconds(),
+              1.5, 1e-3);
   EXPECT_THAT(calibration.notes, Contains(HasSubstr("overhead: 2.00 us measured, but all takes only 1.50 us")));
 }
 
@@ -248,8 +250,8 @@ TEST(CalibrationOfCpus, AGapIsNeverNegative) {
                                .add("copy pinned-to-device near", line(7, kRate))
                                .add("queued copy pinned-to-device near", line(1, 2 * kRate))
                                .calibrate();
-  const model::Platform platform = platform_of(calibration);
-  const auto& gap = platform.copies.at(model::CopyKind::pinned_to_device).gap;
+  const platforms::Platform platform = platform_of(calibration);
+  const auto& gap = platform.copies.at(platforms::CopyKind::pinned_to_device).gap;
   EXPECT_EQ(gap.value().value.at(1_B), Seconds{});
   EXPECT_EQ(gap.value().value.at(4_MiB), Seconds{});
 }
@@ -263,8 +265,8 @@ TEST(CalibrationOfCpus, SizesThatTheCpuLimitsTellWhatAGapIsAtMost) {
                                .add("copy pinned-to-device near", line(7, kRate))
                                .add_one("queued copy pinned-to-device near", kEach)
                                .calibrate();
-  const model::Platform platform = platform_of(calibration);
-  const auto& gap = platform.copies.at(model::CopyKind::pinned_to_device).gap;
+  const platforms::Platform platform = platform_of(calibration);
+  const auto& gap = platform.copies.at(platforms::CopyKind::pinned_to_device).gap;
   EXPECT_NEAR(gap.value().value.at(1_B).microseconds(), (kEach * bench::kQueuedCopies - 7) / (bench::kQueuedCopies - 1),
               1e-3);
 }
@@ -284,8 +286,8 @@ TEST(CalibrationOfCpus, AGapMayDependOnTheSize) {
                                .add("copy pinned-to-device near", line(kHost + kLatency + kCompletion, kRate))
                                .add("queued copy pinned-to-device near", queued, "0/0", {}, 64_KiB, 4_MiB)
                                .calibrate();
-  const model::Platform platform = platform_of(calibration);
-  const auto& gap = platform.copies.at(model::CopyKind::pinned_to_device).gap;
+  const platforms::Platform platform = platform_of(calibration);
+  const auto& gap = platform.copies.at(platforms::CopyKind::pinned_to_device).gap;
   EXPECT_NEAR(gap.value().value.at(64_KiB).microseconds(), kSmall, 0.2);
   EXPECT_NEAR(gap.value().value.at(4_MiB).microseconds(), kLarge, 0.2);
 }
@@ -338,16 +340,16 @@ TEST(CalibrationOfCpus, WhoIsSlowedDownIsHeldAgainstItself) {
 /// What is measured on a host is measured on its own CPUs: the base's speed is in its numbers then.
 TEST(CalibrationOfCpus, TakesTheBasesSpeedIntoItsNumbers) {
   const auto base = test::kPlatforms / "summit-node.yaml";
-  const model::Platform before = model::read_platform(base);
+  const platforms::Platform before = platforms::read_platform(base);
   const double speed = before.node.memories.front().speed.value().value.of_one;
   ASSERT_LT(speed, 1);
-  const model::Platform platform = platform_of(whole_machine().calibrate(base, true));
-  for (const model::HostMemory& memory : platform.node.memories) EXPECT_EQ(memory.speed.value().value.of_one, 1);
-  const model::CopyKind measured = model::CopyKind::pinned_to_device;
+  const platforms::Platform platform = platform_of(whole_machine().calibrate(base, true));
+  for (const platforms::HostMemory& memory : platform.node.memories) EXPECT_EQ(memory.speed.value().value.of_one, 1);
+  const platforms::CopyKind measured = platforms::CopyKind::pinned_to_device;
   const auto& copies = platform.gpu_types.front().copies;
   EXPECT_NEAR(copies.at(measured).overhead.value.microseconds(), kHost, 1e-3);
   // Another kind was not measured: it takes what it took in the base's simulations.
-  const model::CopyKind other = model::CopyKind::peer;
+  const platforms::CopyKind other = platforms::CopyKind::peer;
   const Seconds then = before.gpu_types.front().copies.at(other).overhead.value / speed;
   EXPECT_NEAR(copies.at(other).overhead.value.microseconds(), then.microseconds(), 1e-2);
   EXPECT_NEAR(platform.runtime.ipc_open.value.microseconds(), (before.runtime.ipc_open.value / speed).microseconds(),
@@ -358,14 +360,14 @@ TEST(CalibrationOfCpus, TakesTheBasesSpeedIntoItsNumbers) {
 TEST(CalibrationOfCpus, WhatWasNotMeasuredTakesWhatItTookOnTheBasesProcessors) {
   for (const char* name : {"summit-node", "piz-daint", "keeneland-kfs", "rtx4090-no-peers"}) {
     const auto base = test::kPlatforms / (std::string(name) + ".yaml");
-    model::Platform slow = model::read_platform(base);
-    for (model::HostMemory& memory : slow.node.memories)
-      memory.speed = {.value = {0.6}, .source = {model::Quality::assumed, "a test"}};
+    platforms::Platform slow = platforms::read_platform(base);
+    for (platforms::HostMemory& memory : slow.node.memories)
+      memory.speed = {.value = {0.6}, .source = {platforms::Quality::assumed, "a test"}};
     const test::ScratchFolder folder;
     const auto file = folder.write("slow.yaml", platform_text(slow));
-    const model::Topology before(slow);
-    const model::Platform own = platform_of(Probes().add_one("look copy", 0.21).calibrate(file, true));
-    const model::Topology after(own);
+    const platforms::Topology before(slow);
+    const platforms::Platform own = platform_of(Probes().add_one("look copy", 0.21).calibrate(file, true));
+    const platforms::Topology after(own);
     std::size_t compared = 0;
     for (const std::string probe : {"copy pinned-to-device near",
                                     "copy device-to-pageable near",
@@ -396,7 +398,7 @@ TEST(CalibrationOfCpus, WhatWasNotMeasuredTakesWhatItTookOnTheBasesProcessors) {
         std::string reason;
         const auto then = find_primitive(line, before, reason);
         if (!then) continue;
-        const auto us = [&](const model::Topology& machine) {
+        const auto us = [&](const platforms::Topology& machine) {
           const auto time = predict(find_primitive(line, machine, reason).value(), size, machine);
           return time ? time->microseconds() : -1;
         };

@@ -39,10 +39,10 @@ Probes kernel_puts(double put_us) {
 
 TEST(CalibrationOfSignals, AKernelsSignalIsWhatComesOnTopOfItsCopies) {
   const auto calibration = kernel_puts(kPush + 1.1).calibrate();
-  const model::Platform platform = platform_of(calibration);
+  const platforms::Platform platform = platform_of(calibration);
   // No copy of 8 B was measured: the fit of the others stands for it.
   EXPECT_NEAR(platform.runtime.kernel_signal.value().value.at(1_B).microseconds(), 1.1 + kCompletion_us, 1e-3);
-  EXPECT_EQ(platform.runtime.kernel_signal->source.quality, model::Quality::measured);
+  EXPECT_EQ(platform.runtime.kernel_signal->source.quality, platforms::Quality::measured);
   EXPECT_THAT(platform.runtime.kernel_signal->source.text, HasSubstr("put and signal by kernel same-node"));
   for (const FitQuality& fit : calibration.fits) EXPECT_LT(fit.errors.max, 1e-3) << fit.probe;
 }
@@ -81,8 +81,8 @@ TEST(CalibrationOfSignals, AKernelsSignalMayDependOnTheSize) {
                                .add("copy kernel-push", line(kPush, 350), "0/1", "0/0")
                                .add("put and signal by kernel same-node", puts, "0/0", "0/1", 1_B, 256_KiB)
                                .calibrate();
-  const model::Platform platform = platform_of(calibration);
-  const model::Piecewise& signal = platform.runtime.kernel_signal.value().value;
+  const platforms::Platform platform = platform_of(calibration);
+  const platforms::Piecewise& signal = platform.runtime.kernel_signal.value().value;
   EXPECT_NEAR(signal.at(1_KiB).microseconds(), 0.7 + kCompletion_us, 0.2);
   EXPECT_NEAR(signal.at(256_KiB).microseconds(), 2.0 + kCompletion_us, 0.2);
 }
@@ -105,7 +105,7 @@ TEST(CalibrationOfSignals, AResidentKernelTellsItsCpuWithoutACompletion) {
                                .add("copy resident-push", line(2.4, 200), "0/0", "0/1")
                                .add_one("put and signal by resident kernel same-node", 2.5, "0/1")
                                .calibrate();
-  const model::Cost cost = platform_of(calibration).copies.at(model::CopyKind::resident_push);
+  const platforms::Cost cost = platform_of(calibration).copies.at(platforms::CopyKind::resident_push);
   EXPECT_NEAR(cost.overhead.value.microseconds(), 0.4, 1e-3);
   EXPECT_NEAR(cost.latency.value.at(1_KiB).microseconds(), 2, 1e-3);
   EXPECT_NEAR(cost.rate.value().value.bytes_per_second(), 200e9, 200e9 * 1e-3);

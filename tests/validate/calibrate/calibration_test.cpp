@@ -42,13 +42,13 @@ std::filesystem::path base_with(const test::ScratchFolder& folder, const std::st
 
 TEST(Calibration, ACopyTellsLatencyAndRate) {
   const auto calibration = Probes().add("copy pinned-to-device near", line(7, 50)).calibrate();
-  const model::Platform platform = platform_of(calibration);
-  const model::Cost& cost = platform.copies.at(model::CopyKind::pinned_to_device);
+  const platforms::Platform platform = platform_of(calibration);
+  const platforms::Cost& cost = platform.copies.at(platforms::CopyKind::pinned_to_device);
   EXPECT_EQ(cost.overhead.value, 2.0_us) << "stays: a probe waits for the end, so it cannot tell";
-  EXPECT_EQ(cost.overhead.source.quality, model::Quality::assumed);
+  EXPECT_EQ(cost.overhead.source.quality, platforms::Quality::assumed);
   EXPECT_NEAR(cost.latency.value.at(1_KiB).microseconds(), 5, 1e-3);
   EXPECT_NEAR(cost.rate.value().value.bytes_per_second(), 50e9, 50e9 * 1e-4);
-  EXPECT_EQ(cost.rate->source.quality, model::Quality::measured);
+  EXPECT_EQ(cost.rate->source.quality, platforms::Quality::measured);
   EXPECT_THAT(cost.rate->source.text,
               AllOf(HasSubstr("2026-11-21"), HasSubstr("NVIDIA H200"), HasSubstr("spread of the rounds +0.0 %"),
                     HasSubstr("copy pinned-to-device near"), HasSubstr("1 B to 64 MiB")));
@@ -56,16 +56,17 @@ TEST(Calibration, ACopyTellsLatencyAndRate) {
 
 TEST(Calibration, WhatIsNotProbedStays) {
   const auto calibration = Probes().add("copy pinned-to-device near", line(7, 50)).calibrate();
-  const auto before = all_numbers(model::read_platform(kBase));
-  for (const model::NumberEntry& entry : all_numbers(platform_of(calibration))) {
+  const auto before = all_numbers(platforms::read_platform(kBase));
+  for (const platforms::NumberEntry& entry : all_numbers(platform_of(calibration))) {
     if (entry.path.starts_with("driver.copies.pinned-to-device.")) continue;
-    const auto same = std::ranges::find(before, entry.path, &model::NumberEntry::path);
+    const auto same = std::ranges::find(before, entry.path, &platforms::NumberEntry::path);
     ASSERT_NE(same, before.end()) << entry.path;
     EXPECT_EQ(entry.value, same->value) << entry.path;
     EXPECT_EQ(entry.source.text, same->source.text) << entry.path;
   }
-  EXPECT_THAT(calibration.kept, Contains(Field(&model::NumberEntry::path, "driver.copies.peer.rate")));
-  EXPECT_THAT(calibration.kept, Not(Contains(Field(&model::NumberEntry::path, "driver.copies.pinned-to-device.rate"))));
+  EXPECT_THAT(calibration.kept, Contains(Field(&platforms::NumberEntry::path, "driver.copies.peer.rate")));
+  EXPECT_THAT(calibration.kept,
+              Not(Contains(Field(&platforms::NumberEntry::path, "driver.copies.pinned-to-device.rate"))));
   ASSERT_EQ(calibration.replaced.size(), 2U);
   EXPECT_EQ(calibration.replaced[0].path, "driver.copies.pinned-to-device.latency");
   EXPECT_EQ(calibration.replaced[1].before, "55.57 GB/s");
@@ -77,7 +78,7 @@ TEST(Calibration, LinesThatTheSimulationChargesAlikeAreFittedTogether) {
                                .add("copy pinned-to-device near", line(6, 50))
                                .add("copy shared-pinned-to-device near", line(6.6, 50))
                                .calibrate();
-  const model::Cost cost = platform_of(calibration).copies.at(model::CopyKind::pinned_to_device);
+  const platforms::Cost cost = platform_of(calibration).copies.at(platforms::CopyKind::pinned_to_device);
   EXPECT_NEAR((cost.overhead.value + cost.latency.value.at(Bytes{1})).microseconds(), 6.3, 0.05);
   ASSERT_EQ(calibration.fits.size(), 2U) << "but each says how well it is met";
   EXPECT_GT(calibration.fits[0].errors.bias, 0.01);
@@ -96,7 +97,7 @@ TEST(Calibration, ASourceSaysWhatItIsAFitOf) {
     probe.line.time_us.p95 = 1.03 * probe.line.time_us.median;
   }
   const auto source = [&] {
-    return platform_of(probes.calibrate()).copies.at(model::CopyKind::pinned_to_device).rate.value().source.text;
+    return platform_of(probes.calibrate()).copies.at(platforms::CopyKind::pinned_to_device).rate.value().source.text;
   };
   const std::string end = "; fit within 0.0 % (geometric mean), 0.0 % (worst)";
   EXPECT_EQ(
@@ -132,7 +133,7 @@ TEST(Calibration, RuntimeAndMessages) {
                                .add("message pinned same-node", line(0.7, 10), "0/0", "0/1")
                                .add_one("control message same-node", 0.5, "0/1")
                                .calibrate();
-  const model::Platform platform = platform_of(calibration);
+  const platforms::Platform platform = platform_of(calibration);
   EXPECT_NEAR(platform.runtime.pin_base.value.microseconds(), 40, 0.01);
   EXPECT_NEAR(platform.runtime.pin_per_gib.value.value(), 0.1, 1e-4);
   EXPECT_NEAR(platform.runtime.allocate_device.value.microseconds(), 30, 1e-3);
@@ -155,7 +156,7 @@ TEST(Calibration, BlocksAndSignalsAreWhatComesOnTopOfCopies) {
                                .add("peer copy write direct", line(6.4, 400), "0/1", "0/0")
                                .add_one("put and signal same-node", 6.5, "0/1")
                                .calibrate();
-  const model::RuntimeCosts runtime = platform_of(calibration).runtime;
+  const platforms::RuntimeCosts runtime = platform_of(calibration).runtime;
   EXPECT_NEAR(runtime.engine_block.value().value.value(), 4e-9, 1e-11);
   // One way takes 6 us, the other 6.4 us; there is no put of 8 B, so the fit of both stands for them.
   EXPECT_NEAR(runtime.signal.value().value.microseconds(), 0.3, 0.02);
@@ -178,17 +179,17 @@ TEST(Calibration, WhatProbesDoNotTellIsNotedAndStays) {
         "driver.runtime.kernel_signal_gap: neither the base nor the probes tell what else it takes"}) {
     EXPECT_THAT(calibration.notes, Contains(note));
   }
-  const model::Platform before = model::read_platform(kBase);
-  const model::Platform after = platform_of(calibration);
+  const platforms::Platform before = platforms::read_platform(kBase);
+  const platforms::Platform after = platform_of(calibration);
   EXPECT_EQ(after.runtime.engine_block, before.runtime.engine_block);
   EXPECT_EQ(after.runtime.pin_base, before.runtime.pin_base);
-  EXPECT_FALSE(after.copies.contains(model::CopyKind::resident_push));
+  EXPECT_FALSE(after.copies.contains(platforms::CopyKind::resident_push));
 }
 
 TEST(Calibration, HostCopiesTellTheMemory) {
   const auto platform = platform_of(Probes().add("copy host-to-host", line(1, 12)).calibrate());
   EXPECT_NEAR(platform.node.memories[0].copy_rate.value.bytes_per_second(), 12e9, 1e6);
-  EXPECT_NEAR(platform.copies.at(model::CopyKind::host_to_host).rate.value().value.bytes_per_second(), 12e9, 1e6);
+  EXPECT_NEAR(platform.copies.at(platforms::CopyKind::host_to_host).rate.value().value.bytes_per_second(), 12e9, 1e6);
 }
 
 TEST(Calibration, WhatTheBaseLacksIsAdded) {
@@ -197,9 +198,9 @@ TEST(Calibration, WhatTheBaseLacksIsAdded) {
   const std::size_t from = text.find("    kernel-push:");
   const auto base = base_with(folder, text.substr(from, text.find("    kernel-pull:") - from), "");
   const auto calibration = Probes().add("copy kernel-push", line(9, 350), "0/0", "0/1").calibrate(base);
-  const model::Cost cost = platform_of(calibration).copies.at(model::CopyKind::kernel_push);
+  const platforms::Cost cost = platform_of(calibration).copies.at(platforms::CopyKind::kernel_push);
   EXPECT_EQ(cost.overhead.value, Seconds{});
-  EXPECT_EQ(cost.overhead.source.quality, model::Quality::assumed);
+  EXPECT_EQ(cost.overhead.source.quality, platforms::Quality::assumed);
   EXPECT_NEAR(cost.latency.value.at(Bytes{1}).microseconds(), 9, 1e-3);
   EXPECT_THAT(calibration.replaced, Contains(Field(&NumberChange::before, "")));
 }
@@ -207,7 +208,7 @@ TEST(Calibration, WhatTheBaseLacksIsAdded) {
 TEST(Calibration, AResidentKernelHasAClassOfItsOwn) {
   const auto calibration = Probes().add("copy resident-push", line(3, 300), "0/0", "0/1").calibrate();
   const auto platform = platform_of(calibration);
-  const model::Cost cost = platform.copies.at(model::CopyKind::resident_push);
+  const platforms::Cost cost = platform.copies.at(platforms::CopyKind::resident_push);
   EXPECT_NEAR(cost.latency.value.at(Bytes{1}).microseconds(), 3, 1e-3);
   EXPECT_NEAR(cost.rate.value().value.bytes_per_second(), 300e9, 300e9 * 1e-3);
 }
@@ -219,27 +220,27 @@ TEST(Calibration, WhatTheCpuNeedsToLearnOfAnEndIsNoLatency) {
   const auto calibration =
       Probes().add("copy pinned-to-device near", line(7, 50)).add("copy host-to-host", line(1, 12)).calibrate(base);
   const auto platform = platform_of(calibration);
-  const auto latency = [&](model::CopyKind kind) {
+  const auto latency = [&](platforms::CopyKind kind) {
     return platform.copies.at(kind).latency.value.at(1_KiB).microseconds();
   };
-  EXPECT_NEAR(latency(model::CopyKind::pinned_to_device), 7 - 2 - 1.5, 1e-3);
-  const Seconds overhead = platform.copies.at(model::CopyKind::host_to_host).overhead.value;
-  EXPECT_NEAR(latency(model::CopyKind::host_to_host), 1 - overhead.microseconds(), 1e-3);
+  EXPECT_NEAR(latency(platforms::CopyKind::pinned_to_device), 7 - 2 - 1.5, 1e-3);
+  const Seconds overhead = platform.copies.at(platforms::CopyKind::host_to_host).overhead.value;
+  EXPECT_NEAR(latency(platforms::CopyKind::host_to_host), 1 - overhead.microseconds(), 1e-3);
   for (const auto& fit : calibration.fits) EXPECT_LT(fit.errors.max, 1e-3) << fit.probe;
 }
 
 TEST(Calibration, AHostShareThatExceedsTheWholeIsTakenBack) {
   const auto calibration = Probes().add("copy pinned-to-device near", line(1.5, 50)).calibrate();
-  const model::Cost cost = platform_of(calibration).copies.at(model::CopyKind::pinned_to_device);
+  const platforms::Cost cost = platform_of(calibration).copies.at(platforms::CopyKind::pinned_to_device);
   EXPECT_NEAR(cost.overhead.value.microseconds(), 1.5, 1e-3);
-  EXPECT_EQ(cost.overhead.source.quality, model::Quality::derived);
+  EXPECT_EQ(cost.overhead.source.quality, platforms::Quality::derived);
   EXPECT_THAT(calibration.notes, Contains(HasSubstr("all takes only 1.50 us")));
 }
 
 TEST(Calibration, SmallSizesLeaveTheRate) {
   const auto calibration =
       Probes().add("copy pinned-to-device near", line(7, 50), "0/0", {}, Bytes{1}, 1_KiB).calibrate();
-  const model::Cost cost = platform_of(calibration).copies.at(model::CopyKind::pinned_to_device);
+  const platforms::Cost cost = platform_of(calibration).copies.at(platforms::CopyKind::pinned_to_device);
   EXPECT_EQ(cost.rate.value().value.bytes_per_second(), 55.57e9);
   EXPECT_THAT(calibration.notes, Contains(HasSubstr("pinned-to-device.rate: the sizes of the probes do not tell")));
 }
@@ -250,8 +251,8 @@ TEST(Calibration, OneLargeSizeTellsNoLatency) {
                                .add("copy pinned-to-device near", line(7, 25), "0/0", {}, 512_MiB, 512_MiB)
                                .add("copy device-to-device", line(7, 900))
                                .calibrate();
-  const model::Cost before = model::read_platform(kBase).copies.at(model::CopyKind::pinned_to_device);
-  const model::Cost after = platform_of(calibration).copies.at(model::CopyKind::pinned_to_device);
+  const platforms::Cost before = platforms::read_platform(kBase).copies.at(platforms::CopyKind::pinned_to_device);
+  const platforms::Cost after = platform_of(calibration).copies.at(platforms::CopyKind::pinned_to_device);
   EXPECT_EQ(after.latency.value.at(4_B), before.latency.value.at(4_B));
   EXPECT_THAT(calibration.notes, Contains(HasSubstr("pinned-to-device.latency: the bytes of these sizes")));
 }
@@ -307,10 +308,10 @@ TEST(Calibration, CopiesOfFarMemoryArePredictedAndNotFitted) {
   probes.add("copy pinned-to-device far", line(20, 2)).add("copy pinned-to-device near", line(9, 5));
   probes.set().files[0].devices.clear();
   const auto calibration = probes.calibrate(kPlatforms / "keeneland-kids.yaml");
-  const model::Platform platform = platform_of(calibration);
+  const platforms::Platform platform = platform_of(calibration);
   const auto& copies =
-      platform.copies.contains(model::CopyKind::pinned_to_device) ? platform.copies : platform.gpu_types[0].copies;
-  const model::Cost& cost = copies.at(model::CopyKind::pinned_to_device);
+      platform.copies.contains(platforms::CopyKind::pinned_to_device) ? platform.copies : platform.gpu_types[0].copies;
+  const platforms::Cost& cost = copies.at(platforms::CopyKind::pinned_to_device);
   EXPECT_NEAR(cost.rate.value().value.bytes_per_second(), 5e9, 5e6);
   EXPECT_THAT(cost.rate->source.text, AllOf(HasSubstr("copy pinned-to-device near; "), Not(HasSubstr("far"))));
   ASSERT_EQ(calibration.fits.size(), 2U);
@@ -339,7 +340,7 @@ TEST(Calibration, WhatBlocksMoveIsToldByTheFewest) {
                                .add_one("hop ll direct", 2.5, "0/1")
                                .add_one("hop simple direct", 0.001, "0/1")
                                .calibrate(base);
-  const model::BlockCosts blocks = platform_of(calibration).gpu_types[0].blocks.value();
+  const platforms::BlockCosts blocks = platform_of(calibration).gpu_types[0].blocks.value();
   EXPECT_NEAR(blocks.rate.value.bytes_per_second(), 4e9, 1e5) << "of each of two";
   EXPECT_NEAR(blocks.ll_rate.value().value.bytes_per_second(), 4e9, 1e5) << "half of a line is its flags";
   EXPECT_EQ(blocks.start.value().value, Seconds{}) << "the call takes all of it";
@@ -353,21 +354,21 @@ TEST(Calibration, WhatBlocksMoveIsToldByTheFewest) {
 /// The largest two messages differ by 48 chunks; what is left is the latency, at every size.
 TEST(Calibration, TheChunksOfAFallbackAreToldByItsLargestMessages) {
   const std::filesystem::path base = std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms/rtx4090-no-peers.yaml";
-  const model::Platform no_peers = model::read_platform(base);
-  const model::Topology topology(no_peers);
-  model::CopyCost copy = copy_cost(topology, {.location = {model::Location::Kind::gpu, 0}, .own = true},
-                                   {.location = {model::Location::Kind::gpu, 1}});
+  const platforms::Platform no_peers = platforms::read_platform(base);
+  const platforms::Topology topology(no_peers);
+  platforms::CopyCost copy = copy_cost(topology, {.location = {platforms::Location::Kind::gpu, 0}, .own = true},
+                                       {.location = {platforms::Location::Kind::gpu, 1}});
   copy.chunks->each = 7.0_us;
   const auto time_us = [&](double bytes) {
     const Bytes size{static_cast<std::uint64_t>(bytes)};
     return 30 + (copy.in_chunks(size) + size / copy.rate.value()).microseconds();
   };
   const Calibration calibration = Probes().add("peer copy write staged", time_us, "0/0", "0/1").calibrate(base, true);
-  const model::Platform calibrated = platform_of(calibration);
+  const platforms::Platform calibrated = platform_of(calibration);
   EXPECT_NEAR(calibrated.fallback.value().per_chunk.value.microseconds(), 7, 0.01);
-  const model::Topology after(calibrated);
-  const model::CopyCost found = copy_cost(after, {.location = {model::Location::Kind::gpu, 0}, .own = true},
-                                          {.location = {model::Location::Kind::gpu, 1}});
+  const platforms::Topology after(calibrated);
+  const platforms::CopyCost found = copy_cost(after, {.location = {platforms::Location::Kind::gpu, 0}, .own = true},
+                                              {.location = {platforms::Location::Kind::gpu, 1}});
   for (const Bytes size : {4_B, 256_KiB, 1_MiB, 64_MiB}) {
     const Seconds time = found.cost->overhead.value + found.latency(size) + found.in_chunks(size) +
                          size / found.rate.value() + or_none(calibrated.runtime.completion);
@@ -384,8 +385,8 @@ TEST(Calibration, SimulatedProbesAreNotCalledMeasured) {
   Probes probes;
   probes.add("copy device-to-device", line(7, 900));
   probes.set().simulated = true;
-  const model::Cost cost = platform_of(probes.calibrate()).copies.at(model::CopyKind::device_to_device);
-  EXPECT_EQ(cost.rate.value().source.quality, model::Quality::derived);
+  const platforms::Cost cost = platform_of(probes.calibrate()).copies.at(platforms::CopyKind::device_to_device);
+  EXPECT_EQ(cost.rate.value().source.quality, platforms::Quality::derived);
 }
 
 TEST(Calibration, ACalibratedPlatformIsABaseAgain) {
@@ -399,7 +400,7 @@ TEST(Calibration, ACalibratedPlatformIsABaseAgain) {
   Probes later;
   later.add("peer copy write direct", line(8, 400), "0/0", "0/1", Bytes{1}, 1_KiB);
   later.set().files[0].date = "2027-01-02";
-  const model::Cost cost = platform_of(later.calibrate(first)).copies.at(model::CopyKind::peer);
+  const platforms::Cost cost = platform_of(later.calibrate(first)).copies.at(platforms::CopyKind::peer);
   EXPECT_THAT(cost.rate.value().source.text, HasSubstr("2026-11-21"));
   EXPECT_THAT(cost.latency.source.text, HasSubstr("2027-01-02"));
 }
@@ -428,7 +429,7 @@ TEST(CalibrationReport, IsAsItWas) {
                  .value = 5e-7,
                  .unit = "s",
                  .text = "0.5 us",
-                 .source = {model::Quality::datasheet, "a book"}}};
+                 .source = {platforms::Quality::datasheet, "a book"}}};
   const ErrorSummary errors{.n = 3,
                             .geometric_mean = 0.021,
                             .bias = -0.012,
@@ -451,13 +452,13 @@ TEST(Calibration, TheStoredProbesGiveTheRatesOfThePlatformMadeByHand) {
   EXPECT_EQ(calibration.platform_text, calibrate(read_probe_set(files), kBase, false).platform_text);
   EXPECT_THAT(calibration.notes, IsEmpty());
 
-  const model::Platform by_hand = model::read_platform(kBase);
-  const model::Platform calibrated = platform_of(calibration);
+  const platforms::Platform by_hand = platforms::read_platform(kBase);
+  const platforms::Platform calibrated = platform_of(calibration);
   for (const auto& [kind, cost] : calibrated.copies) {
     // Caches give small copies more than the one by hand says; its rate is that of the largest.
-    if (kind == model::CopyKind::host_to_host) continue;
+    if (kind == platforms::CopyKind::host_to_host) continue;
     // The one made by hand does not tell reads of a peer's memory from writes.
-    const auto known = kind == model::CopyKind::peer_read ? model::CopyKind::peer : kind;
+    const auto known = kind == platforms::CopyKind::peer_read ? platforms::CopyKind::peer : kind;
     const double expected = by_hand.copies.at(known).rate.value().value.bytes_per_second();
     EXPECT_NEAR(cost.rate.value().value.bytes_per_second(), expected, 0.02 * expected) << to_string(kind);
     EXPECT_LE(cost.latency.value.knots().size(), 7U) << to_string(kind);
@@ -473,8 +474,8 @@ TEST(Calibration, TheStoredPlatformIsWhatItMakesOfItsProbes) {
   const std::filesystem::path source(TWINLINK_SOURCE_DIR);
   const auto file = source / "platforms/h200-nvlink.yaml";
   const std::vector probes{source / "validate/data/h200-nvlink-probes.json"};
-  const model::Platform stored = model::read_platform(file);
-  const model::Platform made = platform_of(calibrate(read_probe_set(probes), file, false));
+  const platforms::Platform stored = platforms::read_platform(file);
+  const platforms::Platform made = platform_of(calibrate(read_probe_set(probes), file, false));
   const auto numbers = all_numbers(made);
   const auto expected = all_numbers(stored);
   ASSERT_EQ(numbers.size(), expected.size());

@@ -43,14 +43,14 @@ Probes messages_both_ways(double both_ways_us) {
 TEST(CalibrationOfWindows, WhatCpusDoForMessagesThatHaveComeIsNoLatency) {
   const double both_ways_us = kSendHost + kReceiveHost + kTakenIn + kControl / kQueued;
   const auto calibration = messages_both_ways(both_ways_us).calibrate();
-  const model::NetworkCosts& costs = platform_of(calibration).intra_node;
+  const platforms::NetworkCosts& costs = platform_of(calibration).intra_node;
   for (const Bytes size : {1_B, 256_B, 1_KiB}) {
     EXPECT_NEAR(costs.completion.value().value.at(size).microseconds(), kTakenIn, 0.01) << size.count();
     EXPECT_NEAR((costs.latency.value.at(size) + size / costs.rate.value().value).microseconds(),
                 kWireLatency_us + static_cast<double>(size.count()) / (kRate_GBps * 1e3), 0.02);
   }
   EXPECT_NEAR(costs.receive_overhead.value.microseconds(), kReceiveHost, 1e-6);
-  EXPECT_EQ(costs.completion->source.quality, model::Quality::measured);
+  EXPECT_EQ(costs.completion->source.quality, platforms::Quality::measured);
   EXPECT_THAT(costs.completion->source.text, HasSubstr("queued message same-node both-ways"));
 }
 
@@ -62,16 +62,16 @@ TEST(CompletionOf, IsWhatNothingElseExplains) {
   constexpr double kAnswer = kControl / kQueued;
   constexpr double kBoth = 2 + 0.6 + kAnswer;  // posting and 0.6 us for each
   const auto us = [](double time) { return Seconds{time * 1e-6}; };
-  model::NetworkCosts costs{.send_overhead = {.value = model::Piecewise({{0_B, 1.0_us}})},
-                            .receive_overhead = {.value = 1.0_us},
-                            .control = {.value = us(kControl)}};
+  platforms::NetworkCosts costs{.send_overhead = {.value = platforms::Piecewise({{0_B, 1.0_us}})},
+                                .receive_overhead = {.value = 1.0_us},
+                                .control = {.value = us(kControl)}};
   for (const Case& each : {Case{3, 1.9 + kAnswer, kBoth, 0, 0.6}, Case{3, 1.5 + kAnswer, kBoth, 0, 0.5},
                            Case{1.4, 1.9 + kAnswer, kBoth, 0, 0.4}, Case{1 + kQueued * 0.6, 1.9, kBoth, 0, 0},
                            Case{3, kBoth, kBoth, 0, 0}, Case{3, 1.9, kBoth, 0.7, 0}}) {
     const EagerTimes times{us(each.alone), us(each.one_way), us(each.both_ways), us(each.flow)};
     EXPECT_NEAR(completion_of(costs, 1_KiB, times).microseconds(), each.expected, 1e-9) << each.alone;
   }
-  costs.completion = {.value = model::Piecewise({{0_B, 0.1_us}})};
+  costs.completion = {.value = platforms::Piecewise({{0_B, 0.1_us}})};
   EXPECT_NEAR(completion_of(costs, 1_KiB, {us(3), us(1.9), us(kBoth), us(0.7)}).microseconds(), 0.6, 1e-9)
       << "where a number holds the bytes, they are not asked for";
   costs.eager_limit.value = 1_KiB;
@@ -84,7 +84,7 @@ TEST(CalibrationOfWindows, WindowsBothWaysTellWhatItTakesToLearnThatSendsAreOver
   constexpr double kSent = 0.15;
   const double both_ways_us = kSendHost + kReceiveHost + kTakenIn + kSent + kControl / kQueued;
   const auto calibration = messages_both_ways(both_ways_us).calibrate();
-  const model::NetworkCosts& costs = platform_of(calibration).intra_node;
+  const platforms::NetworkCosts& costs = platform_of(calibration).intra_node;
   EXPECT_NEAR(costs.completion.value().value.at(256_B).microseconds(), kTakenIn, 0.01);
   EXPECT_NEAR(costs.send_completion.value().value.microseconds(), kSent, 0.01);
   EXPECT_THAT(costs.send_completion->source.text, HasSubstr("queued message same-node both-ways"));
@@ -98,7 +98,7 @@ TEST(CalibrationOfWindows, WhatPostingTakesDependsOnTheSize) {
                                .add("start message same-node", posting, "0/0", "0/1", 1_KiB, 64_KiB)
                                .add("message pageable same-node", alone_us, "0/0", "0/1", 1_KiB, 64_KiB)
                                .calibrate();
-  const model::NetworkCosts& costs = platform_of(calibration).intra_node;
+  const platforms::NetworkCosts& costs = platform_of(calibration).intra_node;
   EXPECT_NEAR(costs.posting(1_KiB).microseconds(), kSendHost, 1e-3);
   EXPECT_NEAR(costs.posting(costs.eager_limit.value).microseconds(), kSendHost, 1e-3);
   EXPECT_NEAR(costs.posting(64_KiB).microseconds(), 2 * kSendHost, 1e-3);
@@ -114,7 +114,7 @@ TEST(CalibrationOfWindows, TakingInTakesNoMoreThanAMessageAsAWhole) {
       .add("queued message same-node", one_way, "0/0", "0/1", 64_B, 64_B)
       .add("queued message same-node both-ways", both_ways, "0/0", "0/1", 64_B, 64_B);
   const auto calibration = probes.calibrate();
-  const model::NetworkCosts& costs = platform_of(calibration).intra_node;
+  const platforms::NetworkCosts& costs = platform_of(calibration).intra_node;
   EXPECT_NEAR(costs.completion.value().value.at(64_B).microseconds(), alone_us(64) - kSendHost, 1e-3);
   EXPECT_NEAR(costs.rate.value().value.bytes_per_second() / 1e9, kRate_GBps, 0.1);
 }
@@ -133,8 +133,8 @@ TEST(CalibrationOfWindows, MessagesThatFollowEachOtherTellTheRate) {
   constexpr double kFaster = 14;
   const auto alone = [](double bytes) { return kSendHost + kWireLatency_us + bytes / (kRate_GBps * 1e3); };
   const auto queued = [](double bytes) { return kSendHost + bytes / (kFaster * 1e3); };
-  const model::Platform platform = platform_of(one_way(alone, queued).calibrate());
-  const model::NetworkCosts& costs = platform.intra_node;
+  const platforms::Platform platform = platform_of(one_way(alone, queued).calibrate());
+  const platforms::NetworkCosts& costs = platform.intra_node;
   EXPECT_NEAR(costs.rate.value().value.bytes_per_second() / 1e9, kFaster, 0.1);
   EXPECT_THAT(costs.rate->source.text, HasSubstr("queued message same-node"));
   const double size = static_cast<double>((16_MiB).count());
@@ -146,8 +146,8 @@ TEST(CalibrationOfWindows, MessagesThatFollowEachOtherTellTheRate) {
 /// Between large messages lies what caches do not hold, which is no gap.
 TEST(CalibrationOfWindows, LargeMessagesHaveNoGap) {
   const auto queued = [](double bytes) { return kSendHost + bytes / (kRate_GBps * 1e3) * (bytes > 1e6 ? 2 : 1) + 0.3; };
-  const model::Platform platform = platform_of(one_way(alone_us, queued).calibrate());
-  const model::Piecewise& gap = platform.intra_node.gap.value().value;
+  const platforms::Platform platform = platform_of(one_way(alone_us, queued).calibrate());
+  const platforms::Piecewise& gap = platform.intra_node.gap.value().value;
   EXPECT_GT(gap.at(64_B).microseconds(), 0.2);
   EXPECT_EQ(gap.at(16_MiB), Seconds{});
 }

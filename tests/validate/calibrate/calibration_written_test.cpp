@@ -13,7 +13,7 @@
 namespace twinlink::validate {
 namespace {
 
-using model::CopyKind;
+using platforms::CopyKind;
 using test::kPlatforms;
 using test::line;
 using test::platform_of;
@@ -35,7 +35,7 @@ Probes copies(const TimeOf& written_us, const std::string& name = "copy pinned-t
   return Probes().add(name, line(6, 50)).add(name + " cpu-written", written_us);
 }
 
-std::vector<double> sizes_of(const model::Piecewise& curve) {
+std::vector<double> sizes_of(const platforms::Piecewise& curve) {
   std::vector<double> sizes;
   for (const auto& knot : curve.knots()) sizes.push_back(static_cast<double>(knot.size.count()) / kKiB);
   return sizes;
@@ -48,7 +48,7 @@ TEST(CalibrationOfWrittenSources, GivesTheCurveBackThatProbesWereMadeOf) {
   EXPECT_NEAR(curve.value.at(512_KiB).microseconds(), extra_us(512 * kKiB), 0.3);
   EXPECT_NEAR(curve.value.at(64_MiB).microseconds(), extra_us(1024 * kKiB), 0.3);
   EXPECT_THAT(sizes_of(curve.value), ElementsAre(16, 1024));
-  EXPECT_EQ(curve.source.quality, model::Quality::measured);
+  EXPECT_EQ(curve.source.quality, platforms::Quality::measured);
   EXPECT_THAT(curve.source.text, HasSubstr("copy pinned-to-device near cpu-written"));
   for (const FitQuality& fit : calibration.fits) EXPECT_LT(fit.errors.max, kTolerance) << fit.probe;
 }

@@ -66,8 +66,8 @@ class Probes {
   ProbeSet set_{};
 };
 
-inline model::Platform platform_of(const Calibration& calibration) {
-  return model::read_platform_text(calibration.platform_text, "calibrated");
+inline platforms::Platform platform_of(const Calibration& calibration) {
+  return platforms::read_platform_text(calibration.platform_text, "calibrated");
 }
 
 }  // namespace twinlink::validate::test

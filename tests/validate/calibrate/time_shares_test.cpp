@@ -78,7 +78,7 @@ TEST(TimeShares, OfAllAreTheMeanOfAllLines) {
 
 TEST(TimeShares, OfMessagesTheLibrarysLatencyIsTheResidual) {
   const auto calibration = Probes().add("message pageable same-node", test::line(0.7, 10), "0/0", "0/1").calibrate();
-  const model::Platform platform = platform_of(calibration);
+  const platforms::Platform platform = platform_of(calibration);
   double residual = 0;
   const auto& rows = Probes().add("message pageable same-node", test::line(0.7, 10), "0/0", "0/1").set().probes;
   for (const Probe& probe : rows) {
@@ -89,9 +89,9 @@ TEST(TimeShares, OfMessagesTheLibrarysLatencyIsTheResidual) {
 
 /// Of a message between nodes, of blocks, and of what no cache holds.
 TEST(TimeShares, OfEachKindOfBytesAreAllOfThem) {
-  const auto shares_of = [](model::Platform platform, const std::string& name, const std::string& peer, Bytes size,
+  const auto shares_of = [](platforms::Platform platform, const std::string& name, const std::string& peer, Bytes size,
                             const auto& check) {
-    const model::Topology topology(platform);
+    const platforms::Topology topology(platform);
     std::string reason;
     const auto primitive = find_primitive({.name = name, .gpu = "0/0", .peer = peer, .size = size}, topology, reason);
     ASSERT_TRUE(primitive) << reason;
@@ -102,10 +102,10 @@ TEST(TimeShares, OfEachKindOfBytesAreAllOfThem) {
     check(
         *primitive, topology, [&](double share) { return Seconds{share * time.value() * 2}; }, shares);
   };
-  const model::Platform dgx = model::read_platform(test::kPlatforms / "dgx-a100.yaml");
+  const platforms::Platform dgx = platforms::read_platform(test::kPlatforms / "dgx-a100.yaml");
   shares_of(
       dgx, "message pinned other-node", "1/1", 16_MiB,
-      [](const Primitive& message, const model::Topology& topology, const auto& time_of, const TimeShares& shares) {
+      [](const Primitive& message, const platforms::Topology& topology, const auto& time_of, const TimeShares& shares) {
         const auto& network = *topology.platform().network;
         EXPECT_NEAR(time_of(shares.way).microseconds(), message_way(message, 16_MiB, topology).microseconds(), 1e-6);
         EXPECT_NEAR(time_of(shares.residual).microseconds(), network.latency.value.at(16_MiB).microseconds(), 1e-6);
@@ -113,9 +113,9 @@ TEST(TimeShares, OfEachKindOfBytesAreAllOfThem) {
         EXPECT_NEAR(time_of(shares.bytes).microseconds(),
                     flow_time(16_MiB, narrowest_link(message, 16_MiB, topology), rate).microseconds(), 1e-3);
       });
-  model::Platform base = model::read_platform(kBase);
-  const auto rate = [](double gigabytes) { return model::Sourced<Rate>{.value = Rate{gigabytes * 1e9}}; };
-  base.gpu_types[0].blocks = model::BlockCosts{.rate = rate(4), .ll_rate = rate(3), .ll128_rate = rate(2)};
+  platforms::Platform base = platforms::read_platform(kBase);
+  const auto rate = [](double gigabytes) { return platforms::Sourced<Rate>{.value = Rate{gigabytes * 1e9}}; };
+  base.gpu_types[0].blocks = platforms::BlockCosts{.rate = rate(4), .ll_rate = rate(3), .ll128_rate = rate(2)};
   base.node.memories[0].cache = {.value = 1_MiB};
   base.intra_node.uncached = rate(1);
   const auto all_bytes = [](const auto&, const auto&, const auto&, const TimeShares& shares) {

@@ -51,8 +51,9 @@ TEST_F(CalibrateProgram, WritesAPlatformAndSaysWhatItDid) {
   EXPECT_THAT(ended.out, AllOf(HasSubstr("Replaced"), HasSubstr("driver.copies.device-to-device.rate"),
                                HasSubstr("Stayed as in the base"), HasSubstr("p.json")));
   EXPECT_THAT(ended.err, IsEmpty());
-  const model::Platform platform = model::read_platform(folder_.path() / "out.yaml");
-  EXPECT_NEAR(platform.copies.at(model::CopyKind::device_to_device).rate.value().value.bytes_per_second(), 21e9, 1e9);
+  const platforms::Platform platform = platforms::read_platform(folder_.path() / "out.yaml");
+  EXPECT_NEAR(platform.copies.at(platforms::CopyKind::device_to_device).rate.value().value.bytes_per_second(), 21e9,
+              1e9);
   EXPECT_FALSE(exists("out.yaml.partial"));
 }
 
@@ -144,7 +145,7 @@ TEST_F(CalibrateProgram, HelpIsStandardOutput) {
 
 #ifdef TWINLINK_SIM_PROGRAM
 /// What the last piece of a network's latency takes of what the bytes take over it; zero if it does not grow there.
-double growth_at_the_end(const model::NetworkCosts& network) {
+double growth_at_the_end(const platforms::NetworkCosts& network) {
   const auto& knots = network.latency.value.knots();
   if (knots.size() < 2 || !network.rate) return 0;
   const auto& from = knots[knots.size() - 2];
@@ -169,11 +170,11 @@ class FullCircle : public CalibrateProgram, public ::testing::WithParamInterface
   }
   void expect_full_circle(const std::string& base);
   /// The same of a platform that is no file yet. What calibration makes of it.
-  model::Platform expect_full_circle_of(const model::Platform& platform) {
+  platforms::Platform expect_full_circle_of(const platforms::Platform& platform) {
     const auto base = folder_.path() / "base.yaml";
     std::ofstream(base) << platform_text(platform);
     expect_full_circle(base.string());
-    return model::read_platform(folder_.path() / "out.yaml");
+    return platforms::read_platform(folder_.path() / "out.yaml");
   }
   static std::string file() { return std::string(TWINLINK_SOURCE_DIR "/platforms/") + GetParam() + ".yaml"; }
 };
@@ -188,8 +189,8 @@ void FullCircle::expect_full_circle(const std::string& base) {
   const double unseen = kTolerance * std::sqrt(2 * std::log(14));
   // Where a latency grows with the largest messages, messages one by one do not tell it from a lower rate, and a window
   // of them, whose latencies hide behind each other, shows the difference.
-  const model::Platform truth = model::read_platform(base);
-  const model::NetworkCosts& within = truth.intra_node;
+  const platforms::Platform truth = platforms::read_platform(base);
+  const platforms::NetworkCosts& within = truth.intra_node;
   const double in_windows = unseen + growth_at_the_end(within);
   // Whether a queue's newest copy has ended when it is asked for decides whether the CPU asks once more.
   const auto us = [](const auto& cost) { return cost ? cost->value.microseconds() : 0; };
@@ -213,10 +214,10 @@ void FullCircle::expect_full_circle(const std::string& base) {
       {"driver.runtime.signal_gap", "queued put and signal same-node"},
       {"driver.runtime.kernel_signal_gap", "queued put and signal by kernel same-node"}};
   // A curve may have other points than the base's.
-  const model::Platform platform = model::read_platform(folder_.path() / "out.yaml");
+  const platforms::Platform platform = platforms::read_platform(folder_.path() / "out.yaml");
   std::map<std::string, double> numbers;
-  for (const model::NumberEntry& entry : all_numbers(platform)) numbers[entry.path] = entry.value;
-  for (const model::NumberEntry& entry : all_numbers(model::read_platform(base))) {
+  for (const platforms::NumberEntry& entry : all_numbers(platform)) numbers[entry.path] = entry.value;
+  for (const platforms::NumberEntry& entry : all_numbers(platforms::read_platform(base))) {
     if (entry.path.find(".latency") != std::string::npos || entry.path.find('[') != std::string::npos) continue;
     const double allowed = entry.path == "mpi.intra_node.rate" ? in_windows : unseen;
     // What a line leaves beside other numbers, bytes, signal and gap, bears the errors of these.
@@ -232,14 +233,15 @@ class ChangedPlatform : public FullCircle {};
 
 /// Of a platform where it matters who wrote the source last.
 TEST_P(ChangedPlatform, JustWrittenSourcesComeOutAsTheyWere) {
-  model::Platform platform = model::read_platform(file());
+  platforms::Platform platform = platforms::read_platform(file());
   const auto curve = [](Seconds most) {
-    return model::Sourced<model::Piecewise>{model::Piecewise({{16_KiB, Seconds{}}, {256_KiB, most / 4}, {1_MiB, most}}),
-                                            {model::Quality::assumed, "a guess"}};
+    return platforms::Sourced<platforms::Piecewise>{
+        platforms::Piecewise({{16_KiB, Seconds{}}, {256_KiB, most / 4}, {1_MiB, most}}),
+        {platforms::Quality::assumed, "a guess"}};
   };
-  for (const auto& [kind, most] :
-       {std::pair{model::CopyKind::pinned_to_device, 40.0_us}, {model::CopyKind::pageable_to_device, 60.0_us}}) {
-    for (model::GpuType& type : platform.gpu_types) {
+  for (const auto& [kind, most] : {std::pair{platforms::CopyKind::pinned_to_device, 40.0_us},
+                                   {platforms::CopyKind::pageable_to_device, 60.0_us}}) {
+    for (platforms::GpuType& type : platform.gpu_types) {
       if (type.copies.contains(kind)) type.copies.at(kind).cpu_written = curve(most);
     }
     if (platform.copies.contains(kind)) platform.copies.at(kind).cpu_written = curve(most);
@@ -249,24 +251,24 @@ TEST_P(ChangedPlatform, JustWrittenSourcesComeOutAsTheyWere) {
 
 /// Of a platform where CPUs, and not their way, decide how long control messages take.
 TEST_P(ChangedPlatform, ControlMessagesComeOutAsTheyWere) {
-  model::Platform platform = model::read_platform(file());
-  platform.intra_node.control_receive_overhead = {0.09_us, {model::Quality::assumed, "a guess"}};
+  platforms::Platform platform = platforms::read_platform(file());
+  platform.intra_node.control_receive_overhead = {0.09_us, {platforms::Quality::assumed, "a guess"}};
   expect_full_circle_of(platform);
 }
 
 TEST_P(ChangedPlatform, EndsOfCopiesComeOutAsTheyWere) {
-  model::Platform platform = model::read_platform(file());
-  platform.runtime.completion = {1.1_us, {model::Quality::assumed, "a guess"}};
-  const model::Platform found = expect_full_circle_of(platform);
+  platforms::Platform platform = platforms::read_platform(file());
+  platform.runtime.completion = {1.1_us, {platforms::Quality::assumed, "a guess"}};
+  const platforms::Platform found = expect_full_circle_of(platform);
   EXPECT_THAT(found.runtime.completion->source.text, HasSubstr("finish ended copy"));
 }
 
 /// Of a platform whose caches do not hold all messages of the probes.
 TEST_P(ChangedPlatform, CachesComeOutAsTheyWere) {
-  model::Platform platform = model::read_platform(file());
-  const model::Source guess{model::Quality::assumed, "a guess"};
+  platforms::Platform platform = platforms::read_platform(file());
+  const platforms::Source guess{platforms::Quality::assumed, "a guess"};
   // In the middle of what the probes leave open, 64 MiB to 128 MiB, on a logarithmic scale.
-  for (model::HostMemory& memory : platform.node.memories) memory.cache = {91_MiB, guess};
+  for (platforms::HostMemory& memory : platform.node.memories) memory.cache = {91_MiB, guess};
   if (!platform.intra_node.rate) platform.intra_node.rate = {Rate{4e9}, guess};
   platform.intra_node.uncached = {Rate{platform.intra_node.rate->value.bytes_per_second() / 2}, guess};
   expect_full_circle_of(platform);
@@ -274,23 +276,23 @@ TEST_P(ChangedPlatform, CachesComeOutAsTheyWere) {
 
 /// Of programs of thread blocks: what a platform says of them comes back to one that says something else.
 TEST_F(CalibrateProgram, WhatThreadBlocksDoComesOutAsItWas) {
-  const auto guess = [](auto value) { return model::Sourced{value, {model::Quality::assumed, "a guess"}}; };
+  const auto guess = [](auto value) { return platforms::Sourced{value, {platforms::Quality::assumed, "a guess"}}; };
   const auto with = [&](double factor) {
-    model::Platform platform = model::read_platform(kH200);
-    platform.gpu_types.front().blocks = model::BlockCosts{.rate = guess(Rate{15e9 * factor}),
-                                                          .ll_rate = guess(Rate{10e9 * factor}),
-                                                          .ll128_rate = guess(Rate{12e9 * factor}),
-                                                          .ll = guess(0.9_us * factor),
-                                                          .ll128 = guess(1.4_us * factor),
-                                                          .simple = guess(2.2_us * factor),
-                                                          .start = guess(4.5_us * factor),
-                                                          .graph_start = guess(6.5_us * factor),
-                                                          .next = guess(1.7_us * factor)};
+    platforms::Platform platform = platforms::read_platform(kH200);
+    platform.gpu_types.front().blocks = platforms::BlockCosts{.rate = guess(Rate{15e9 * factor}),
+                                                              .ll_rate = guess(Rate{10e9 * factor}),
+                                                              .ll128_rate = guess(Rate{12e9 * factor}),
+                                                              .ll = guess(0.9_us * factor),
+                                                              .ll128 = guess(1.4_us * factor),
+                                                              .simple = guess(2.2_us * factor),
+                                                              .start = guess(4.5_us * factor),
+                                                              .graph_start = guess(6.5_us * factor),
+                                                              .next = guess(1.7_us * factor)};
     platform.runtime.program_launch = guess(4.1_us * factor);
     platform.runtime.graph_launch = guess(5.3_us * factor);
     return platform;
   };
-  const model::Platform truth = with(1);
+  const platforms::Platform truth = with(1);
   std::ofstream(folder_.path() / "truth.yaml") << platform_text(truth);
   std::ofstream(folder_.path() / "base.yaml") << platform_text(with(1.7));
   for (const std::string only : {"program", "hop ", " blocks"}) {
@@ -302,7 +304,7 @@ TEST_F(CalibrateProgram, WhatThreadBlocksDoComesOutAsItWas) {
       run("calibrate 'of program.json' 'of hop .json' 'of  blocks.json' --base base.yaml --out out.yaml");
   ASSERT_EQ(ended.code, 0) << ended.err;
   std::map<std::string, double> found;
-  for (const auto& entry : all_numbers(model::read_platform(folder_.path() / "out.yaml"))) {
+  for (const auto& entry : all_numbers(platforms::read_platform(folder_.path() / "out.yaml"))) {
     found[entry.path] = entry.value;
   }
   // A hop beside it has the bytes of a line, at a rate that the base had otherwise: a few nanoseconds.

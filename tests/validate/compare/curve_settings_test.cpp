@@ -139,7 +139,7 @@ TEST(CurveSettings, TheLabelSaysWhatIsNoDefault) {
 
 /// What is wrong with a result of the platform "example" in some/where/example.yaml whose environment has `member`.
 std::string refusal(const std::string& member, const nlohmann::json& value) {
-  const model::Platform platform{.name = "example", .file = "some/where/example.yaml"};
+  const platforms::Platform platform{.name = "example", .file = "some/where/example.yaml"};
   bench::Result result = test::make_result("simulated", "staging", {{1024, 10}});
   result.environment = nlohmann::json{{"platform", "example"},
                                       {"platform_file", "example.yaml"},

@@ -51,11 +51,11 @@ class Histories : public ::testing::Test {
     }
     return all;
   }
-  void execute(const char* sql) const { model::Database(file_, model::Database::Access::write).execute(sql); }
+  void execute(const char* sql) const { platforms::Database(file_, platforms::Database::Access::write).execute(sql); }
   /// The first figure or text of the answer.
   [[nodiscard]] std::string ask(const char* sql) const {
-    const model::Database database(file_, model::Database::Access::write);
-    model::Statement answer(database, sql);
+    const platforms::Database database(file_, platforms::Database::Access::write);
+    platforms::Statement answer(database, sql);
     EXPECT_TRUE(answer.step()) << sql;
     return answer.text(0);
   }
@@ -330,8 +330,8 @@ TEST(HistoryReport, IsAsItWas) {
   history = std::vector<NodeHistory>(22, NodeHistory(history[1]));
   const report::Document many = history_report(fleet, history, true);
   EXPECT_THAT(to_text(many), HasSubstr("And 2 more."));
-  EXPECT_EQ(
-      std::ranges::count_if(many, [](const auto& block) { return std::holds_alternative<report::Plot>(block); }), 6);
+  EXPECT_EQ(std::ranges::count_if(many, [](const auto& block) { return std::holds_alternative<report::Plot>(block); }),
+            6);
 }
 
 }  // namespace

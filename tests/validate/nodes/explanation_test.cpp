@@ -159,18 +159,18 @@ std::filesystem::path platform_file(const std::string& name) {
 }
 
 /// Six nodes whose probes take `times` as long as the platform says, and the third those of another machine.
-Explanation explained(const std::filesystem::path& file, const model::Platform& ill,
+Explanation explained(const std::filesystem::path& file, const platforms::Platform& ill,
                       const std::vector<NodeCurve>& lines, double times) {
-  const model::Platform base = model::read_platform(file);
-  const model::Topology healthy(base);
-  const model::Topology sick(ill);
+  const platforms::Platform base = platforms::read_platform(file);
+  const platforms::Topology healthy(base);
+  const platforms::Topology sick(ill);
   FleetFiles files = fleet_of(6, [&](std::size_t node) {
     std::vector<NodeCurve> curves;
     for (NodeCurve curve : lines) {
       for (Bytes size = 4_KiB; size <= 64_MiB; size = size * 16) {
         std::string reason;
         const bench::ProbeLine line{.name = curve.name, .gpu = curve.from, .peer = curve.to, .size = size};
-        const model::Topology& machine = node == 2 ? sick : healthy;
+        const platforms::Topology& machine = node == 2 ? sick : healthy;
         const Seconds time = predict(find_primitive(line, machine, reason).value(), size, machine).value();
         curve.points.push_back({.size = size, .log_us = std::log(times * time.microseconds())});
       }
@@ -187,8 +187,8 @@ Explanation explained(const std::filesystem::path& file, const model::Platform& 
 
 /// The platform need not be right: what counts is how much longer than its equals the node takes.
 TEST(Explanation, ALinkIsFoundAtItsGpu) {
-  model::Platform ill = model::read_platform(platform_file("workstation"));
-  ASSERT_TRUE(model::degrade(ill, "pcie1", 0.5, "a test"));
+  platforms::Platform ill = platforms::read_platform(platform_file("workstation"));
+  ASSERT_TRUE(platforms::degrade(ill, "pcie1", 0.5, "a test"));
   const std::vector lines{curve_of("copy pinned-to-device near", {}, "0/0", ""),
                           curve_of("copy pinned-to-device near", {}, "0/1", ""),
                           curve_of("peer copy write direct", {}, "0/0", "0/1")};
@@ -203,12 +203,12 @@ TEST(Explanation, ALinkIsFoundAtItsGpu) {
 }
 
 TEST(Explanation, ALinkBetweenTwoGpusIsFoundAtBoth) {
-  model::Platform ill = model::read_platform(platform_file("summit-node"));
+  platforms::Platform ill = platforms::read_platform(platform_file("summit-node"));
   const auto between = std::ranges::find_if(
-      ill.node.links, [](const model::Link& link) { return link.from == "gpu0" && link.to == "gpu1"; });
+      ill.node.links, [](const platforms::Link& link) { return link.from == "gpu0" && link.to == "gpu1"; });
   ASSERT_NE(between, ill.node.links.end());
   const std::string name = between->name;
-  ASSERT_TRUE(model::degrade(ill, name, 0.5, "a test"));
+  ASSERT_TRUE(platforms::degrade(ill, name, 0.5, "a test"));
   const std::vector lines{curve_of("peer copy write direct", {}, "0/0", "0/1"),
                           curve_of("peer copy write direct", {}, "0/1", "0/0"),
                           curve_of("peer copy write direct", {}, "0/1", "0/2")};
@@ -219,13 +219,13 @@ TEST(Explanation, ALinkBetweenTwoGpusIsFoundAtBoth) {
 
 /// Messages that start late are not those of a link that lacks bandwidth.
 TEST(Explanation, AFarAdapterIsFoundByItsMessages) {
-  model::Platform base = model::read_platform(platform_file("dgx-a100"));
-  const auto between = std::ranges::find(base.node.links, "xgmi", &model::Link::name);
+  platforms::Platform base = platforms::read_platform(platform_file("dgx-a100"));
+  const auto between = std::ranges::find(base.node.links, "xgmi", &platforms::Link::name);
   ASSERT_NE(between, base.node.links.end());
-  between->latency = {.value = Seconds{10e-6}, .source = {model::Quality::assumed, "a test"}};
+  between->latency = {.value = Seconds{10e-6}, .source = {platforms::Quality::assumed, "a test"}};
   const test::ScratchFolder folder;
   const std::filesystem::path file = folder.write("base.yaml", platform_text(base));
-  model::Platform ill = base;
+  platforms::Platform ill = base;
   ill.node.gpus[0].nic = ill.node.gpus[7].nic;
   const std::vector lines{curve_of("message pinned other-node", {}, "0/0", "1/0", "messages between nodes"),
                           curve_of("message pinned other-node", {}, "0/1", "1/1", "messages between nodes")};

@@ -31,12 +31,12 @@ using State = FleetRow::State;
 const std::filesystem::path kWorkstation = std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms/workstation.yaml";
 const char* const kToDevice = "copy pinned-to-device near";
 
-model::Platform workstation() { return model::read_platform(kWorkstation); }
+platforms::Platform workstation() { return platforms::read_platform(kWorkstation); }
 
 /// A line of probes that is off by `off` of what the machine takes, from the smallest size on.
 NodeCurve off_by(const std::string& name, const std::vector<double>& off, const std::string& to = "",
-                 const model::Platform& machine = workstation()) {
-  const model::Topology topology(machine);
+                 const platforms::Platform& machine = workstation()) {
+  const platforms::Topology topology(machine);
   NodeCurve curve = curve_of(name, {}, "0/0", to);
   for (Bytes size = 4_KiB; const double each : off) {
     std::string reason;
@@ -112,8 +112,8 @@ TEST(Fleet, AsAWholeItMayBeSlow) {
             "(handle export)");
   EXPECT_EQ(whole({curve_of("register device", {{4_KiB, 1}}, "0/0", "")}),
             "tool 1, 2 x GPU: nothing that workstation has numbers for");
-  model::Platform ill = workstation();
-  ASSERT_TRUE(model::degrade(ill, "pcie0", 0.5, "a test"));
+  platforms::Platform ill = workstation();
+  ASSERT_TRUE(platforms::degrade(ill, "pcie0", 0.5, "a test"));
   EXPECT_EQ(whole({off_by(kToDevice, {0, 0, 0, 0}, "", ill), off_by("copy device-to-device", {0, 0, 0, 0}, "", ill)}),
             "tool 1, 2 x GPU (6 nodes): all are slower than the platform says: link 'pcie0' at 50 % of its bandwidth "
             "explains it");

@@ -227,7 +227,7 @@ TEST(FitLine, BaseAndSlope) {
 }
 
 /// "SIZE:COST ..." in nanoseconds of curves through points of "SIZE:COST+-TOLERANCE".
-std::string knots(const std::vector<model::Piecewise::Knot>& curve) {
+std::string knots(const std::vector<platforms::Piecewise::Knot>& curve) {
   std::string text;
   for (const auto& knot : curve) text += fmt::format("{}:{:.0f} ", knot.size.count(), knot.cost.value() * 1e9);
   return text;

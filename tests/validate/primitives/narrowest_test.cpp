@@ -10,15 +10,15 @@ namespace {
 class Narrowest : public ::testing::Test {
  protected:
   [[nodiscard]] double gigabytes(const std::string& name, const std::string& peer = {}) const {
-    const model::Topology topology(platform_);
+    const platforms::Topology topology(platform_);
     std::string reason;
     const auto primitive = find_primitive({.name = name, .gpu = "0/0", .peer = peer, .size = 1_MiB}, topology, reason);
     return narrowest_link(primitive.value(), 1_MiB, topology).value().bytes_per_second() / 1e9;
   }
-  static model::Sourced<Rate> rate(double gigabytes) { return {.value = Rate{gigabytes * 1e9}}; }
+  static platforms::Sourced<Rate> rate(double gigabytes) { return {.value = Rate{gigabytes * 1e9}}; }
 
-  model::Platform platform_ =
-      model::read_platform(std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms/workstation.yaml");
+  platforms::Platform platform_ =
+      platforms::read_platform(std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms/workstation.yaml");
 };
 
 TEST_F(Narrowest, IsALinkOnAMachineWithFastMemory) {
@@ -27,12 +27,12 @@ TEST_F(Narrowest, IsALinkOnAMachineWithFastMemory) {
 }
 
 TEST_F(Narrowest, OfMessagesBetweenNodesIsTheFabricEachWayOrBothWaysTogether) {
-  platform_ = model::read_platform(std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms/keeneland-kids.yaml");
+  platform_ = platforms::read_platform(std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms/keeneland-kids.yaml");
   platform_.fabric->link.value = Rate{3e9};
   platform_.fabric->duplex.reset();
   Primitive message{.kind = Primitive::Kind::message, .same_node = false};
-  message.from.location = message.to.location = {model::Location::Kind::memory, 0};
-  const auto narrowest = [&] { return narrowest_link(message, 1_MiB, model::Topology(platform_)).value(); };
+  message.from.location = message.to.location = {platforms::Location::Kind::memory, 0};
+  const auto narrowest = [&] { return narrowest_link(message, 1_MiB, platforms::Topology(platform_)).value(); };
   EXPECT_EQ(narrowest(), Rate{3e9});
   platform_.fabric->duplex = rate(4);
   EXPECT_EQ(narrowest(), Rate{3e9});
@@ -42,9 +42,9 @@ TEST_F(Narrowest, OfMessagesBetweenNodesIsTheFabricEachWayOrBothWaysTogether) {
 
 /// A message leaves by the adapter of one GPU and comes by that of another.
 TEST_F(Narrowest, OfMessagesBetweenNodesIsTheSlowerOfTwoPorts) {
-  platform_ = model::read_platform(std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms/dgx-a100.yaml");
-  const auto port_of = [&](std::size_t gpu) -> model::Nic& {
-    return *std::ranges::find(platform_.node.nics, platform_.node.gpus[gpu].nic, &model::Nic::name);
+  platform_ = platforms::read_platform(std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms/dgx-a100.yaml");
+  const auto port_of = [&](std::size_t gpu) -> platforms::Nic& {
+    return *std::ranges::find(platform_.node.nics, platform_.node.gpus[gpu].nic, &platforms::Nic::name);
   };
   const std::string name = "message pinned other-node";
   ASSERT_NE(&port_of(0), &port_of(1));
@@ -61,17 +61,17 @@ TEST_F(Narrowest, OfMessagesBetweenNodesIsTheSlowerOfTwoPorts) {
 
 /// From `striped_from` on in equal parts, of which the slowest is the last: by the adapters' links here.
 TEST_F(Narrowest, OfMessagesOverSeveralAdaptersIsTheSlowestPartAsOftenAsThereAreParts) {
-  platform_ = model::read_platform(std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms/summit-256.yaml",
-                                   std::vector<std::string>{"mpi.network.striped_from=64 KiB"});
-  const model::Gpu& gpu = platform_.node.gpus[0];
+  platform_ = platforms::read_platform(std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms/summit-256.yaml",
+                                       std::vector<std::string>{"mpi.network.striped_from=64 KiB"});
+  const platforms::Gpu& gpu = platform_.node.gpus[0];
   ASSERT_EQ(gpu.more_nics.size(), 1U);
   const auto link_of = [&](const std::string& nic) -> auto& {
-    return std::ranges::find(platform_.node.nics, nic, &model::Nic::name)->link;
+    return std::ranges::find(platform_.node.nics, nic, &platforms::Nic::name)->link;
   };
   link_of(gpu.nic) = rate(3);
   link_of(gpu.more_nics[0]) = rate(2);
   const auto time = [&](Bytes size) {
-    const model::Topology topology(platform_);
+    const platforms::Topology topology(platform_);
     std::string reason;
     const auto message = find_primitive(
         {.name = "message pinned other-node", .gpu = "0/0", .peer = "1/0", .size = size}, topology, reason);
@@ -86,18 +86,18 @@ TEST_F(Narrowest, AMessageThatAsksNowTakesARoundTripOfControlMessagesMore) {
   const auto file = std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms/keeneland-kids.yaml";
   const auto more = [&](std::size_t memory) {
     Primitive message{.kind = Primitive::Kind::message, .same_node = false};
-    message.from.location = message.to.location = {model::Location::Kind::memory, memory};
+    message.from.location = message.to.location = {platforms::Location::Kind::memory, memory};
     const auto time = [&](const std::vector<std::string>& overrides) {
-      platform_ = model::read_platform(file, overrides);
-      platform_.network->latency.value = model::Piecewise({{1_KiB, 3.0_us}, {1_MiB, 100.0_us}});
-      return predict(message, 1_KiB, model::Topology(platform_)).value();
+      platform_ = platforms::read_platform(file, overrides);
+      platform_.network->latency.value = platforms::Piecewise({{1_KiB, 3.0_us}, {1_MiB, 100.0_us}});
+      return predict(message, 1_KiB, platforms::Topology(platform_)).value();
     };
     return (time({"mpi.network.eager_limit=256 B"}) - time({})).microseconds();
   };
-  const model::Platform unchanged = model::read_platform(file);
-  const model::Topology topology(unchanged);
+  const platforms::Platform unchanged = platforms::read_platform(file);
+  const platforms::Topology topology(unchanged);
   const std::string& nic = topology.graph().gpus[0].nic;
-  const model::Location near{model::Location::Kind::memory, topology.memory_near(0)};
+  const platforms::Location near{platforms::Location::Kind::memory, topology.memory_near(0)};
   const Seconds way = topology.message_way(near, {nic, nic}, near);
   const double asking = 2 * (topology.platform().network->control.value + way).microseconds();
   EXPECT_NEAR(more(0), asking, 1e-9);
@@ -125,7 +125,7 @@ TEST_F(Narrowest, IsWhatCopiesFromAndToHostMemoryHaveOfAHub) {
 }
 
 TEST_F(Narrowest, IsTheDramOfTheBounceBuffer) {
-  platform_.node.hubs.front().passing.forwards = model::Forwards::none;
+  platform_.node.hubs.front().passing.forwards = platforms::Forwards::none;
   platform_.node.memories.front().bandwidth = rate(5);
   EXPECT_DOUBLE_EQ(gigabytes("peer copy write staged", "0/1"), 5);
 }
@@ -140,7 +140,7 @@ TEST_F(Narrowest, IsWhatAHubLetsPeersHave) {
 
 TEST_F(Narrowest, IsWhatALinkLetsPeersHaveWhereThatIsLess) {
   platform_.node.hubs.front().passing.peer_read = rate(3);
-  for (model::Link& link : platform_.node.links) {
+  for (platforms::Link& link : platform_.node.links) {
     link.peer_read = rate(2);
     link.peer_write = rate(5);
   }
@@ -150,7 +150,7 @@ TEST_F(Narrowest, IsWhatALinkLetsPeersHaveWhereThatIsLess) {
 }
 
 TEST_F(Narrowest, IsWhatALinkLetsOneCopyHave) {
-  for (model::Link& link : platform_.node.links) {
+  for (platforms::Link& link : platform_.node.links) {
     link.each_read = rate(7);
     link.each_write = rate(8);
   }

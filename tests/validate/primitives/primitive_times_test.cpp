@@ -15,21 +15,23 @@ using ::testing::ThrowsMessage;
 
 constexpr double kQueued = bench::kQueuedCopies;
 
-model::Sourced<Seconds> us(double time) { return {.value = Seconds{time * 1e-6}}; }
-model::Sourced<model::Piecewise> curve_us(double time) { return {.value = model::Piecewise(us(time).value)}; }
-model::Sourced<Rate> gb(double gigabytes_per_second) { return {.value = Rate{gigabytes_per_second * 1e9}}; }
+platforms::Sourced<Seconds> us(double time) { return {.value = Seconds{time * 1e-6}}; }
+platforms::Sourced<platforms::Piecewise> curve_us(double time) {
+  return {.value = platforms::Piecewise(us(time).value)};
+}
+platforms::Sourced<Rate> gb(double gigabytes_per_second) { return {.value = Rate{gigabytes_per_second * 1e9}}; }
 
 /// Two GPUs whose links all take 0.3 us, and copies that are all alike: 2 us of the CPU, 5 us of latency, 10 GB/s.
 class PrimitiveTimes : public ::testing::Test {
  protected:
   PrimitiveTimes() {
-    for (model::Link& link : machine_.node.links) link.latency = us(0.3);
+    for (platforms::Link& link : machine_.node.links) link.latency = us(0.3);
     for (auto& [kind, cost] : machine_.copies) {
       cost = {.overhead = us(2), .latency = curve_us(5), .rate = gb(10), .gap = curve_us(3)};
     }
-    machine_.copies.at(model::CopyKind::pinned_to_device).cpu_written = curve_us(7);
+    machine_.copies.at(platforms::CopyKind::pinned_to_device).cpu_written = curve_us(7);
     machine_.node.memories[0].copy_rate = gb(10);
-    model::RuntimeCosts& runtime = machine_.runtime;
+    platforms::RuntimeCosts& runtime = machine_.runtime;
     runtime.completion = us(1);
     runtime.failed_poll = us(0.4);
     runtime.signal = us(0.6);
@@ -46,16 +48,16 @@ class PrimitiveTimes : public ::testing::Test {
     runtime.ipc_close = us(13);
     runtime.program_launch = us(4);
     runtime.graph_launch = us(6);
-    machine_.gpu_types[0].blocks = model::BlockCosts{.rate = gb(4),
-                                                     .ll_rate = gb(3),
-                                                     .ll128_rate = gb(2),
-                                                     .ll = us(0.5),
-                                                     .ll128 = us(0.7),
-                                                     .simple = us(1.1),
-                                                     .start = us(3),
-                                                     .graph_start = us(5),
-                                                     .next = us(1.5)};
-    model::NetworkCosts& network = machine_.intra_node;
+    machine_.gpu_types[0].blocks = platforms::BlockCosts{.rate = gb(4),
+                                                         .ll_rate = gb(3),
+                                                         .ll128_rate = gb(2),
+                                                         .ll = us(0.5),
+                                                         .ll128 = us(0.7),
+                                                         .simple = us(1.1),
+                                                         .start = us(3),
+                                                         .graph_start = us(5),
+                                                         .next = us(1.5)};
+    platforms::NetworkCosts& network = machine_.intra_node;
     network.send_overhead = curve_us(0.25);
     network.receive_overhead = us(0.1);
     network.latency = curve_us(1);
@@ -63,7 +65,7 @@ class PrimitiveTimes : public ::testing::Test {
     network.eager_limit.value = 4_KiB;
     network.control = us(0.5);
     network.control_receive_overhead = us(0.08);
-    network.copied_by = model::CopiedBy::both;
+    network.copied_by = platforms::CopiedBy::both;
     network.fragment = {.value = 32_KiB};
     network.gap = curve_us(0.35);
     network.completion = curve_us(0.6);
@@ -73,7 +75,7 @@ class PrimitiveTimes : public ::testing::Test {
   /// Of a mebibyte unless another size is named; nothing where the platform lacks a number, or is none.
   [[nodiscard]] std::optional<double> time(const std::string& name, const std::string& peer = {},
                                            Bytes size = 1_MiB) const {
-    const model::Topology topology(machine_);
+    const platforms::Topology topology(machine_);
     std::string reason;
     const auto primitive = find_primitive({.name = name, .gpu = "0/0", .peer = peer, .size = size}, topology, reason);
     const auto found = primitive ? predict(*primitive, size, topology) : std::nullopt;
@@ -85,14 +87,14 @@ class PrimitiveTimes : public ::testing::Test {
   /// Why no number stands for a line.
   [[nodiscard]] std::string reason_of(const std::string& name, const std::string& peer = "0/1",
                                       Bytes size = 1_KiB) const {
-    const model::Topology topology(machine_);
+    const platforms::Topology topology(machine_);
     std::string reason;
     EXPECT_FALSE(find_primitive({.name = name, .gpu = "0/0", .peer = peer, .size = size}, topology, reason)) << name;
     return reason;
   }
 
-  model::Platform machine_ =
-      model::read_platform(std::filesystem::path(TWINLINK_SOURCE_DIR) / "tests/validate/h200/by-hand.yaml");
+  platforms::Platform machine_ =
+      platforms::read_platform(std::filesystem::path(TWINLINK_SOURCE_DIR) / "tests/validate/h200/by-hand.yaml");
 };
 
 constexpr double kFlow = 1048576 / 10e3;
@@ -123,8 +125,8 @@ TEST_F(PrimitiveTimes, OfCopies) {
 
 /// A CPU that posts receives copies nothing meanwhile; while its answer is under way it posts those of the next window.
 TEST_F(PrimitiveTimes, OfWindowsThatTheReceiversCpuCopiesAreAllThatItDoes) {
-  model::NetworkCosts& network = machine_.intra_node;
-  network.copied_by = model::CopiedBy::receiver;
+  platforms::NetworkCosts& network = machine_.intra_node;
+  network.copied_by = platforms::CopiedBy::receiver;
   network.fragment.reset();
   network.completion.reset();
   network.receive_overhead = us(3);
@@ -147,11 +149,11 @@ TEST_F(PrimitiveTimes, OfPutsWithSignals) {
   expect("queued put and signal same-node", queued(0.6, 0.2, 0.6 + 2), "0/1");
   expect("queued put and signal by kernel same-node", queued(0.8, 0.9, 0.8 + 2), "0/1");
   // Small ones follow each other as the CPU starts them.
-  machine_.copies.at(model::CopyKind::peer).overhead = us(6);
+  machine_.copies.at(platforms::CopyKind::peer).overhead = us(6);
   expect("queued put and signal same-node", (6 + 5 + 0.6 + 0.0008 + 0.6 + 2 + (kQueued - 1) * 6) / kQueued, "0/1", 8_B);
   // Both ways count half.
   machine_.node.links[1].latency = us(0.7);
-  machine_.copies.at(model::CopyKind::peer).overhead = us(2);
+  machine_.copies.at(platforms::CopyKind::peer).overhead = us(2);
   expect("put and signal same-node", 2 + 5 + 1.0 + kFlow + 0.6, "0/1");
   machine_.node.links[1].forward = gb(5);
   expect("put and signal same-node", 2 + 5 + 1.0 + (2 * kFlow + kFlow) / 2 + 0.6, "0/1");
@@ -275,7 +277,7 @@ TEST_F(PrimitiveTimes, OfProgramsOfThreadBlocks) {
   expect("start program", 2);
   expect("program", 2 + 1 + 5);
   expect("graph of 16 programs", 2 + 1 + 5);
-  machine_.copies.erase(model::CopyKind::kernel_local);
+  machine_.copies.erase(platforms::CopyKind::kernel_local);
   for (const char* name : {"start program", "program", "graph of 2 programs"}) {
     EXPECT_EQ(time(name), std::nullopt) << name;
   }
@@ -285,7 +287,7 @@ TEST_F(PrimitiveTimes, OfProgramsOfThreadBlocks) {
 
 /// Without peer access a line lies in host memory, from where it is loaded: there and back.
 TEST_F(PrimitiveTimes, OfLinesInHostMemory) {
-  machine_.node.hubs[0].passing.forwards = model::Forwards::none;
+  machine_.node.hubs[0].passing.forwards = platforms::Forwards::none;
   expect("hop ll by-host", 0.5 + 0.3 + 2 * 0.3 + 16 / 3e3, "0/1", 8_B);
   expect("hop simple by-host", 1.1 + 3 * 0.3 + 2 * 0.3 + 8 / 4e3, "0/1", 8_B);
   EXPECT_EQ(reason_of("hop ll direct"), "the base has no peer access between these GPUs");
@@ -335,7 +337,7 @@ TEST_F(PrimitiveTimes, OfQueuesAreWhatTheCpuSees) {
 
 TEST_F(PrimitiveTimes, TheNumberOfALineHasItsPlace) {
   const auto path = [&](const std::string& name, const std::string& peer = {}) {
-    const model::Topology topology(machine_);
+    const platforms::Topology topology(machine_);
     std::string reason;
     return cost_path(
         find_primitive({.name = name, .gpu = "0/0", .peer = peer, .size = 1_KiB}, topology, reason).value(), topology);

@@ -22,7 +22,7 @@
 namespace twinlink::validate {
 namespace {
 
-using model::Platform;
+using platforms::Platform;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -38,11 +38,11 @@ constexpr double kTolerance = 0.1;
 std::filesystem::path file_of(const std::string& name) {
   return std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms" / (name + ".yaml");
 }
-Platform platform_named(const std::string& name) { return model::read_platform(file_of(name)); }
+Platform platform_named(const std::string& name) { return platforms::read_platform(file_of(name)); }
 
 Platform degraded(const std::string& name, const std::vector<std::pair<std::string, double>>& parts) {
   Platform platform = platform_named(name);
-  for (const auto& [part, share] : parts) EXPECT_TRUE(model::degrade(platform, part, share, "a test")) << part;
+  for (const auto& [part, share] : parts) EXPECT_TRUE(platforms::degrade(platform, part, share, "a test")) << part;
   return platform;
 }
 
@@ -137,7 +137,7 @@ class MachineProbes {
     }
   }
 
-  model::Topology topology_;
+  platforms::Topology topology_;
   double noise_;
   ProbeSet set_{};
 };
@@ -383,7 +383,7 @@ TEST(Suspects, NoiseCountsInNeitherError) {
   const std::string name = "piz-daint";
   const Platform base = platform_named(name);
   const Platform slow = degraded(name, {{"pcie0", 0.7}});
-  const model::Topology sick(slow);
+  const platforms::Topology sick(slow);
   for (const double deviation : {0.0, 0.06, 0.1, 0.13, 0.2, 0.3}) {
     ProbeSet set;
     set.files.push_back({.file = "p.json"});
@@ -392,7 +392,7 @@ TEST(Suspects, NoiseCountsInNeitherError) {
         for (Bytes size = 1_KiB; size <= 64_MiB; size = size * 4) visit(copy, size);
       }
     };
-    const auto predicted = [](const std::string& copy, Bytes size, const model::Topology& machine) {
+    const auto predicted = [](const std::string& copy, Bytes size, const platforms::Topology& machine) {
       std::string reason;
       const auto primitive = find_primitive({.name = copy, .gpu = "0/0", .size = size}, machine, reason);
       return predict(primitive.value(), size, machine).value().microseconds();
@@ -406,15 +406,15 @@ TEST(Suspects, NoiseCountsInNeitherError) {
     const Suspicion found = find_suspects(set, file_of(name), kTolerance, false);
     const auto suspect = std::ranges::find(found.suspects, "pcie0", &Suspect::part);
     ASSERT_NE(suspect, found.suspects.end()) << deviation;
-    const auto squares = [&](const model::Topology& machine) {
+    const auto squares = [&](const platforms::Topology& machine) {
       double sum = 0;
       for (const Probe& probe : set.probes) {
         sum += std::pow(std::log(predicted(probe.line.name, probe.line.size, machine) / probe.line.time_us.median), 2);
       }
       return sum;
     };
-    const double before = squares(model::Topology(base));
-    const double after = squares(model::Topology(degraded(name, {{"pcie0", suspect->share}})));
+    const double before = squares(platforms::Topology(base));
+    const double after = squares(platforms::Topology(degraded(name, {{"pcie0", suspect->share}})));
     const auto n = static_cast<double>(set.probes.size());
     const double noisy = n * deviation * deviation;
     const double explained = before <= noisy * (1 + 3 * std::sqrt(2 / n))
@@ -425,14 +425,14 @@ TEST(Suspects, NoiseCountsInNeitherError) {
     EXPECT_EQ(suspect->curves, 2U);
     // No share of the part has less.
     for (const double share : {0.5, 0.6, 0.65, 0.75, 0.8, 0.9}) {
-      EXPECT_GE(squares(model::Topology(degraded(name, {{"pcie0", share}}))), after - 1e-9) << share;
+      EXPECT_GE(squares(platforms::Topology(degraded(name, {{"pcie0", share}}))), after - 1e-9) << share;
     }
   }
 }
 
 TEST(Suspects, PeersOfAnotherNodeOfTheDomainAreNotTheGpuItself) {
   const Platform machine = platform_named("gb200-nvl72");
-  const model::Topology topology(machine);
+  const platforms::Topology topology(machine);
   std::string reason;
   const auto primitive =
       find_primitive({.name = "peer copy write direct", .gpu = "0/1", .peer = "1/1"}, topology, reason);
@@ -443,7 +443,7 @@ TEST(Suspects, PeersOfAnotherNodeOfTheDomainAreNotTheGpuItself) {
 
 TEST(Suspects, AFasterMachineIsHealthy) {
   Platform fast = platform_named("piz-daint");
-  for (model::GpuType& type : fast.gpu_types) {
+  for (platforms::GpuType& type : fast.gpu_types) {
     for (auto& [kind, cost] : type.copies) cost.latency.value = {};
   }
   const Suspicion found = MachineProbes(fast).held_against("piz-daint");
@@ -464,9 +464,9 @@ TEST(Suspects, OfALackWithinTheToleranceNothingIsSaid) {
 /// All GPUs load host memory slowly and store there at full speed, which no link does.
 TEST(Suspects, WhatNoPartExplainsIsSaid) {
   Platform machine = platform_named("dgx-a100");
-  for (model::GpuType& type : machine.gpu_types) {
-    model::Cost& cost = type.copies.at(model::CopyKind::pinned_to_device);
-    cost.rate.emplace(model::Sourced<Rate>{.value = Rate{2e9}});
+  for (platforms::GpuType& type : machine.gpu_types) {
+    platforms::Cost& cost = type.copies.at(platforms::CopyKind::pinned_to_device);
+    cost.rate.emplace(platforms::Sourced<Rate>{.value = Rate{2e9}});
   }
   const Suspicion found = MachineProbes(machine).held_against("dgx-a100");
   EXPECT_EQ(found.verdict, unexplained);
