@@ -19,8 +19,8 @@
 namespace twinlink::real {
 
 /// A box of kControlMessagesOfOrigin control messages for each origin, in memory of the rank that they go to.
-/// Control messages of one origin and tag stay in order. Nothing waits here, and nothing is lost: a full box is reported
-/// to the sender.
+/// Control messages of one origin and tag stay in order. Nothing waits here, and nothing is lost: a full box is
+/// reported to the sender.
 class ControlMessages {
  public:
   /// For a job of `ranks`.
