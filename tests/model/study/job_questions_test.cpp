@@ -193,16 +193,18 @@ TEST(SharesByMachine, OfASingleNodeCountNoAdapter) {
   EXPECT_EQ(shares_by_machine(platform, {{0, 0, {}}}, job), std::vector{1.0}) << "alone it sends nothing";
 }
 
-/// A chunk as long as the longest message cuts none.
+/// A chunk as long as the longest message cuts none; of two pieces four at once are two, as without the option.
 TEST(IdlePieces, ADepthIsForMessagesThatAreCut) {
   const Platform platform = read_platform("platforms/keeneland-kids.yaml");
   const Path path = Topology(platform).path({0, 0, {}}, {1, 0, {}});
-  const std::vector<Bytes> sizes{64_KiB, 256_KiB};
+  const std::vector<Bytes> sizes{64_KiB, 1_MiB};
   const Protocol& staging = find_protocol("staging");
-  for (const Bytes chunk : {128_KiB, 256_KiB - 1_B, 256_KiB, 512_KiB}) {
+  for (const auto& [chunk, changes] :
+       {std::pair{128_KiB, true}, std::pair{256_KiB, true}, std::pair{512_KiB, false}, std::pair{1_MiB - 1_B, false},
+        std::pair{1_MiB, false}, std::pair{2_MiB, false}}) {
     const bench::SettingsOptions asked{.chunk = chunk, .depth = 4};
     const Settings settings = make_settings(staging, asked);
-    EXPECT_EQ(idle_pieces(asked, {staging, settings, sizes, path}).empty(), chunk < 256_KiB) << chunk.count();
+    EXPECT_EQ(idle_pieces(asked, {staging, settings, sizes, path}).empty(), changes) << chunk.count();
   }
 }
 

@@ -85,7 +85,7 @@ TEST(Drawing, IsAPictureOfEveryPartAndOfTheWay) {
     "1/odd-numa0" -> "1/odd-gpu0" [label="odd-bus0\n7000.0 MB/s"];
     "1/odd-numa0" -> "1/odd-hca0" [label="4: odd-nic0\n9000.0 MB/s", color=red, fontcolor=red, penwidth=3, dir=back];
   }
-  "network" [shape=doubleoctagon, fillcolor="#f7f0f7", label="network\n10000.0 MB/s an adapter\nrails: 2 leaves of 2 ports down and 1 up, 10 cables between switches, bisection 100 %", color=red, penwidth=2];
+  "network" [shape=doubleoctagon, fillcolor="#f7f0f7", label="network\n10000.0 MB/s an adapter\nrails: 2 leaves of 2 ports down and 1 up, 2 cables between switches, bisection 100 %", color=red, penwidth=2];
   "0/hca0" -> "network" [label="3", color=red, fontcolor=red, penwidth=3, dir=forward];
   "0/hca1" -> "network" [label=""];
   "1/odd-hca0" -> "network" [label="3", color=red, fontcolor=red, penwidth=3, dir=back];

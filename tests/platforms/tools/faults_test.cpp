@@ -197,7 +197,7 @@ TEST(Faults, AWholeNodeIsSlow) {
     EXPECT_DOUBLE_EQ(platform.node.links[i].forward.value.bytes_per_second(), rate) << slow.links[i].name;
     EXPECT_DOUBLE_EQ(platform.kinds[1].node.links[i].forward.value.bytes_per_second(), rate) << "until then";
   }
-  ASSERT_EQ(platform.later_faults.size(), 1 + slow.links.size());
+  ASSERT_EQ(platform.later_faults.size(), 1 + slow.links.size() + slow.nics.size()) << "with its adapters' ports";
   EXPECT_EQ(platform.later_faults[0].part, "node2-qpi");
   EXPECT_EQ(platform.later_faults[1].part, "node3-" + well.node.links[0].name);
 }

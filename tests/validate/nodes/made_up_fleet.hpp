@@ -71,8 +71,8 @@ inline std::string nvbandwidth_text(double rate, const std::string& version = "v
       "nvbandwidth Version: {0}\nBuilt from Git version: v0.8\nDevice 0: NVIDIA H100 80GB HBM3 (00000000:1b:00)\n"
       "Device 1: NVIDIA H100 80GB HBM3 (00000000:2b:00)\n\nRunning device_to_device_memcpy_write_ce.\n"
       "memcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)\n           0         1\n 0       N/A     {1:.2f}\n"
-      " 1     {1:.2f}       N/A\n\nSUM device_to_device_memcpy_write_ce 1.0\n",
-      version, rate);
+      " 1     {1:.2f}       N/A\n\nSUM device_to_device_memcpy_write_ce {2:.2f}\n",
+      version, rate, 2 * rate);
 }
 
 }  // namespace twinlink::validate::test
