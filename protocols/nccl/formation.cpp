@@ -101,7 +101,8 @@ void Formation::put_into_tree(gpu::ChannelPosition& position, std::int32_t rank,
   const auto beside = [&](std::size_t at) { return (*mine)[index(chain[at % count])]; };
   std::size_t below = 0;
   if (behind == 0) {
-    const bool other = (index(channel) / std::min(members(), count)) % 2 == 1;
+    // One answer for all islands, also where they are of unequal sizes.
+    const bool other = (index(channel) / members()) % 2 == 1;
     const TreeLinks links = binary_tree(own, static_cast<std::int32_t>(islands_.size()), other);
     if (links.above >= 0) position.above = head(links.above);
     for (const std::int32_t island : links.below) {

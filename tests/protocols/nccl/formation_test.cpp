@@ -97,6 +97,36 @@ TEST(NcclFormation, TreesHaveOneRootAndEverybodyIsBelowIt) {
   });
 }
 
+/// Islands of which some are not full: every link of a tree has two ends that know of each other.
+TEST(NcclFormation, TreesOfUnequalIslandsMeet) {
+  for (const std::vector<int>& members :
+       {std::vector{8, 8, 3}, {4, 4, 4, 4, 4, 1}, {3, 8}, {1, 4, 2, 4}, {2, 1}, {8, 8, 8, 5, 7}}) {
+    Ranks island;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      island.insert(island.end(), static_cast<std::size_t>(members[i]), static_cast<std::int32_t>(i));
+    }
+    const Formation formation(island);
+    const auto ranks = static_cast<std::int32_t>(island.size());
+    for (std::int32_t channel = 0; channel < 20; ++channel) {
+      int roots = 0;
+      for (std::int32_t rank = 0; rank < ranks; ++rank) {
+        const gpu::ChannelPosition position = formation.of(rank, channel).position;
+        for (const std::int32_t child : position.below) {
+          if (child == gpu::kNoLink) continue;
+          ASSERT_EQ(formation.of(child, channel).position.above, rank) << "channel " << channel;
+        }
+        if (position.above == gpu::kNoLink) {
+          ++roots;
+          continue;
+        }
+        const gpu::ChannelPosition above = formation.of(position.above, channel).position;
+        ASSERT_EQ(std::ranges::count(above.below, rank), 1) << "channel " << channel;
+      }
+      ASSERT_EQ(roots, 1) << "channel " << channel;
+    }
+  }
+}
+
 TEST(NcclFormation, LeavesOfOneBinaryTreeHaveOthersBelowThemInTheOther) {
   for (const int count : {4, 5, 8, 16}) {
     int leaves_of_both = 0;
