@@ -121,7 +121,7 @@ void add_plot_command(Program& program) {
   command
       ->add_option("files", options->files,
                    "Results of run --json or workload --json, of either program, or imported ones")
-      ->type_name("RESULT.json...")
+      ->type_name("RESULT.json")
       ->required();
   command->add_option("--label", options->labels, "What each of them is called: one name for each file, by commas")
       ->delimiter(',')

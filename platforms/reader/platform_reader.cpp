@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <string>
@@ -378,6 +379,12 @@ void read_document(const YamlValue& document, Platform& platform, ReadContext& c
   root.nested("driver", "'driver'", [&](Section& driver) { read_driver(driver, platform); });
   root.nested("mpi", "'mpi'", [&](Section& mpi) { read_mpi(mpi, platform); });
   platform.release_named = root.optional("ccl", &Section::text).value_or("");
+  const Position where = root.position("ccl");
+  if (where.file && platform.release_named.find('/') == std::string::npos &&
+      platform.release_named.ends_with(".yaml")) {  // beside the platform, as what it includes
+    platform.release_named =
+        std::filesystem::absolute(std::filesystem::path(*where.file).parent_path() / platform.release_named).string();
+  }
   try {
     platform.release = find_release(platform.release_named);
   } catch (const UsageError& error) {

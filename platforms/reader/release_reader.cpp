@@ -146,12 +146,20 @@ void read(Section& root, Reader& reader, gpu::Release& release) {
     reader.take(map, "tree_ll128", release.tree_ll128);
     reader.take(map, "tree", release.tree);
     reader.take(map, "tree_share", release.tree_share);
+    const auto nothing = [](const auto& shares) {
+      return std::ranges::any_of(shares, [](double s) { return s <= 0; });
+    };
+    if (std::ranges::any_of(release.tree_share, nothing))
+      map.error(map.position(), "'tree_share': a tree gets something");
     reader.take(map, "switch_share", release.switch_share);
   });
   root.nested("channels", "'channels'", [&](Section& map) {
     reader.take(map, "most", release.most_channels);
     reader.take(map, "switch", release.switch_channels);
     reader.take(map, "worth", release.worth);
+    if (map.find("worth") != nullptr && std::ranges::find(release.worth.of, Bytes{}) != release.worth.of.end()) {
+      map.error(map.position(), "'worth': a channel is worth a byte at least");
+    }
     reader.take(map, "most_by_ll", release.most_by_ll);
     reader.take(map, "within", release.speeds_within);
     reader.take(map, "between", release.speeds_between);

@@ -247,11 +247,12 @@ std::optional<Demand> Demand::of_collective(std::string_view name, int ranks, By
   if (found == kNames.end()) return std::nullopt;
   constexpr std::uint64_t kElement = 8;  // workloads have no part of one
   const std::uint64_t elements = size.count() / kElement;
+  const std::uint64_t of_a_rank = elements / static_cast<std::uint64_t>(ranks);
   Demand demand;
   demand.kind_ = found->second;
   demand.ranks_ = ranks;
   demand.size_ = static_cast<double>(elements * kElement);
-  demand.block_ = static_cast<double>(elements / static_cast<std::uint64_t>(ranks) * kElement);
+  demand.block_ = static_cast<double>(of_a_rank * kElement);
   return demand;
 }
 

@@ -15,6 +15,10 @@
 namespace twinlink::model {
 namespace {
 
+using platforms::Database;
+using platforms::Statement;
+using platforms::Transaction;
+
 bool has_tables(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file)) return false;
   try {

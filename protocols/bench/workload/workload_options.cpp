@@ -52,7 +52,13 @@ constexpr std::array kOthers{
 bool has_schedules(const std::string& workload) { return !is_trace(workload) && !is_array_job(workload); }
 
 const workloads::Workload& catalogued(const std::string& workload) {
-  return workloads::find_workload(workload == kSum ? "reduce" : workload);
+  try {
+    return workloads::find_workload(workload == kSum ? "reduce" : workload);
+  } catch (const UsageError& error) {
+    std::string others;
+    for (const Named& other : kOthers) others += fmt::format("{}{}", others.empty() ? "" : ", ", other.name);
+    throw UsageError(fmt::format("{}, and besides {}", error.what(), others));
+  }
 }
 
 /// A UsageError where there is no such workload.

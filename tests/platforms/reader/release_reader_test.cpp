@@ -78,6 +78,9 @@ TEST(Releases, AreRefusedWithAllThatIsWrong) {
   EXPECT_THAT(refusal("[6.8 us, 14 us, 8.4 us]", "[6.8 us, 14 us, much]"), HasSubstr("much"));
   EXPECT_THAT(refusal("p2p: {value: PXB", "p2p: {value: NEAR"), HasSubstr("'NEAR' is no level"));
   EXPECT_THAT(refusal("100 %, 90 %", "100 %, 190 %"), HasSubstr("no share from 0 % to 100 %"));
+  EXPECT_THAT(refusal("100 %, 90 %", "100 %, 0 %"), HasSubstr("'tree_share': a tree gets something"));
+  EXPECT_THAT(refusal("worth: {value: [4096 B", "worth: {value: [0 B"),
+              HasSubstr("a channel is worth a byte at least"));
   EXPECT_THAT(refusal("most: {value: 64", "most: {value: 65"), HasSubstr("no whole number from 1 to 64"));
   EXPECT_THAT(refusal("  pcie3_x16:", "  pcie9:"), HasSubstr("missing key 'pcie3_x16'"));
   EXPECT_THAT(refusal(", datasheet: \"v2.28.9-1 src/graph/paths.cc:319\"", ""), HasSubstr("needs one source"));
