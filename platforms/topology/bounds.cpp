@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "platforms/machine/fabric_links.hpp"
+#include "protocols/workloads/schedule.hpp"
 
 namespace twinlink::platforms {
 namespace {
@@ -245,7 +246,7 @@ std::optional<Demand> Demand::of_collective(std::string_view name, int ranks, By
   const auto* const found =
       std::ranges::find(kNames, name, [](const auto& each) { return std::string_view(each.first); });
   if (found == kNames.end()) return std::nullopt;
-  constexpr std::uint64_t kElement = 8;  // workloads have no part of one
+  constexpr std::uint64_t kElement = workloads::kElement.count();  // no rank has a part of one
   const std::uint64_t elements = size.count() / kElement;
   const std::uint64_t of_a_rank = elements / static_cast<std::uint64_t>(ranks);
   Demand demand;
