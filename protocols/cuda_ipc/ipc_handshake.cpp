@@ -1,5 +1,7 @@
 #include "protocols/cuda_ipc/ipc_handshake.hpp"
 
+#include <algorithm>
+
 #include "protocols/core/enum_table.hpp"
 #include "protocols/core/errors.hpp"
 

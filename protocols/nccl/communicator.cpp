@@ -56,8 +56,8 @@ constexpr Bytes kSlotOfSwitch = 128_KiB;
 
 class NcclCommunicator final : public Communicator {
  public:
-  NcclCommunicator(Rank& rank, const Settings& settings, const Options& options)
-      : rank_(rank), timeout_(settings.timeout), options_(options) {}
+  NcclCommunicator(Rank& rank, const Settings& settings, Options options)
+      : rank_(rank), timeout_(settings.timeout), options_(std::move(options)) {}
   ~NcclCommunicator() override {
     for (FifosByPeer* const fifos_of : {&peers_, &behind_switch_}) {
       while (!fifos_of->empty()) fifos_of->erase(fifos_of->begin());

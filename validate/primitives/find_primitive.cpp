@@ -19,7 +19,7 @@ using Kind = Primitive::Kind;
 /// The platform's device of that name; or an InputError.
 Place device_at(const std::string& text, const Topology& topology, const std::string& line) {
   try {
-    const Place place = parse_place(text);
+    Place place = parse_place(text);
     topology.require(place);
     return place;
   } catch (const UsageError& error) {
