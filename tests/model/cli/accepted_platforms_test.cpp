@@ -8,7 +8,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -27,17 +26,13 @@
 #include "platforms/reader/platform_writer.hpp"
 #include "platforms/yaml/yaml_text.hpp"
 #include "protocols/core/errors.hpp"
+#include "tests/support/number_from.hpp"
 
 namespace twinlink::model {
 namespace {
 
 namespace fs = std::filesystem;
 using Kind = YamlValue::Kind;
-
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* const text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::stoull(text);
-}
 
 std::string read_text(const fs::path& file) {
   std::ostringstream text;

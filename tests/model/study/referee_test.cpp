@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -25,17 +24,13 @@
 #include "platforms/tools/placement.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/workloads/catalogue.hpp"
+#include "tests/support/number_from.hpp"
 
 namespace twinlink::model {
 namespace {
 
 using workloads::Algorithm;
 using workloads::Workload;
-
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::stoull(text);
-}
 
 /// What the messages of an algorithm carry over the edge of each group, as they are listed.
 std::vector<Demand::Crossing> sent(const Algorithm& algorithm, int ranks, Bytes size, const std::vector<int>& group_of,

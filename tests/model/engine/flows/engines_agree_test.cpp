@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
@@ -18,16 +17,12 @@
 #include "model/study/child_process.hpp"
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/topology/topology.hpp"
+#include "tests/support/number_from.hpp"
 
 namespace twinlink::model {
 namespace {
 
 using How = SimulationOptions::Engine;
-
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::stoull(text);
-}
 
 /// One thing that happens, in the order of all. Whoever takes part starts it, and may then wait for all that it has
 /// started. So nobody waits for what another one starts only later.
