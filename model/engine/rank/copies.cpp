@@ -32,6 +32,11 @@ void require_mapped(const Topology& topology, const Operation& copy) {
 
 }  // namespace
 
+void require_registered(const Part& part) {
+  if (part.allocation->registrations > 0) return;
+  throw UsageError("the network adapter does not know this device memory: register_memory() comes first");
+}
+
 void require_reach(const Topology& topology, const Operation& copy) {
   if (copy.engine == Engine::dma) return;
   if (copy.engine == Engine::cpu) return require_mapped(topology, copy);

@@ -10,6 +10,8 @@ namespace twinlink::model {
 [[nodiscard]] inline End end_of(const Part& part, Engine engine, std::size_t own) {
   return seen_by(engine, own, part.end(), part.opening != nullptr);
 }
+/// A UsageError for device memory that the adapter should know and does not.
+void require_registered(const Part& part);
 /// A UsageError for a copy by a kernel that does not reach both its ends.
 void require_reach(const Topology& topology, const Operation& copy);
 /// Fills in what the platform says about a copy by the engine or a kernel; the part of its blocks comes on top. A
