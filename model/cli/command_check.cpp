@@ -9,7 +9,7 @@
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/tools/wiring.hpp"
 #include "protocols/bench/cli/help.hpp"
-#include "protocols/bench/cli/json_option.hpp"
+#include "protocols/bench/cli/output_options.hpp"
 
 namespace twinlink::model {
 namespace {

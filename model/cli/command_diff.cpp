@@ -15,7 +15,7 @@
 #include "platforms/tools/difference.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
-#include "protocols/bench/cli/json_option.hpp"
+#include "protocols/bench/cli/output_options.hpp"
 #include "protocols/bench/cli/settings_options.hpp"
 #include "protocols/registry.hpp"
 

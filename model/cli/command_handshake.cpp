@@ -7,7 +7,7 @@
 
 #include "model/cli/commands.hpp"
 #include "protocols/bench/cli/help.hpp"
-#include "protocols/bench/cli/json_option.hpp"
+#include "protocols/bench/cli/output_options.hpp"
 #include "protocols/cuda_ipc/ipc_handshake.hpp"
 
 namespace twinlink::model {

@@ -11,7 +11,7 @@
 #include "platforms/reader/release_reader.hpp"
 #include "platforms/tools/platform_schema.hpp"
 #include "protocols/bench/cli/help.hpp"
-#include "protocols/bench/cli/json_option.hpp"
+#include "protocols/bench/cli/output_options.hpp"
 #include "protocols/bench/cli/protocol_list.hpp"
 #include "protocols/bench/workload/workload_options.hpp"
 #include "protocols/cuda_aware.hpp"

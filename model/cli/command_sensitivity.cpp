@@ -8,7 +8,7 @@
 #include "model/cli/question.hpp"
 #include "model/study/sensitivity.hpp"
 #include "protocols/bench/cli/help.hpp"
-#include "protocols/bench/cli/json_option.hpp"
+#include "protocols/bench/cli/output_options.hpp"
 #include "protocols/bench/cli/progress.hpp"
 #include "protocols/bench/cli/settings_options.hpp"
 

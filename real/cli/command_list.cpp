@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protocols/bench/cli/help.hpp"
-#include "protocols/bench/cli/json_option.hpp"
+#include "protocols/bench/cli/output_options.hpp"
 #include "protocols/bench/cli/protocol_list.hpp"
 #include "real/cli/commands.hpp"
 #include "real/system/launch.hpp"

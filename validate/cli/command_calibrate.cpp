@@ -9,7 +9,7 @@
 
 #include "platforms/reader/platform_file.hpp"
 #include "protocols/bench/cli/help.hpp"
-#include "protocols/bench/cli/json_option.hpp"
+#include "protocols/bench/cli/output_options.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/output_files.hpp"
 #include "validate/calibrate/calibration_report.hpp"

@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "protocols/bench/cli/help.hpp"
-#include "protocols/bench/cli/json_option.hpp"
 #include "protocols/bench/cli/options.hpp"
+#include "protocols/bench/cli/output_options.hpp"
 #include "validate/cli/commands.hpp"
 #include "validate/compare/ceiling.hpp"
 

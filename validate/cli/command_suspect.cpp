@@ -9,7 +9,7 @@
 
 #include "platforms/reader/platform_file.hpp"
 #include "protocols/bench/cli/help.hpp"
-#include "protocols/bench/cli/json_option.hpp"
+#include "protocols/bench/cli/output_options.hpp"
 #include "validate/cli/commands.hpp"
 #include "validate/suspect/suspect_report.hpp"
 

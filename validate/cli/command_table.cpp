@@ -11,7 +11,7 @@
 
 #include "platforms/reader/platform_reader.hpp"
 #include "protocols/bench/cli/help.hpp"
-#include "protocols/bench/cli/json_option.hpp"
+#include "protocols/bench/cli/output_options.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/results.hpp"
 #include "validate/cli/commands.hpp"

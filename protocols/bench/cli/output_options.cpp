@@ -61,6 +61,18 @@ void require_writable(const OutputOptions& options) {
   require_output("--csv", options.csv);
 }
 
+void add_json_option(CLI::App& app, std::filesystem::path& file) {
+  app.add_option("--json", file, "Also write what is printed to this file, as JSON")
+      ->type_name("FILE")
+      ->group("Output");
+}
+
+void require_json_option(const std::filesystem::path& file) { require_output("--json", file); }
+
+void write_json_option(const std::filesystem::path& file, const nlohmann::json& json) {
+  if (!file.empty()) write_json_file(file, json);
+}
+
 void deliver(const PairFile& pairs, const OutputOptions& options, std::ostream& out) {
   show(pairs, options.format, out);
   store_file(pairs, options);

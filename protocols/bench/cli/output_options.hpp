@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "protocols/bench/cli/pair_file.hpp"
 #include "protocols/bench/probe/probe.hpp"
 #include "protocols/bench/results/results.hpp"
@@ -33,6 +35,15 @@ void add_output_options(CLI::App& app, OutputOptions& options, const std::map<st
 /// A UsageError for a file that cannot be written, is an input, or is to hold two things: found at once, not after an
 /// hour of measuring. For the rank that writes; the others may be on hosts without that folder.
 void require_writable(const OutputOptions& options);
+
+// --json of commands that print for people.
+
+/// `file` must live until the command line has been parsed, and stays empty unless it is named.
+void add_json_option(CLI::App& app, std::filesystem::path& file);
+/// To be asked before any work. A UsageError if the file that was named cannot be written or is an input.
+void require_json_option(const std::filesystem::path& file);
+/// Writes to the file that was named, if one was.
+void write_json_option(const std::filesystem::path& file, const nlohmann::json& json);
 
 /// --timeline. `tracks`: what it has of each rank.
 void add_timeline_option(CLI::App& app, std::filesystem::path& file, std::string_view tracks);
