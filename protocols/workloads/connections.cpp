@@ -45,11 +45,9 @@ bool in_one_domain(const Path& path) { return path.same_node || static_cast<bool
 
 std::set<RankId> peers_of(const Schedule& schedule) {
   std::set<RankId> peers;
-  for (const std::vector<Step>* steps : {&schedule.steps, &schedule.beside}) {
-    for (const Step& step : *steps) {
-      for (const Transfer& transfer : step.transfers) peers.insert(RankId{transfer.peer});
-    }
-  }
+  schedule.for_each_step([&](const Step& step) {
+    for (const Transfer& transfer : step.transfers) peers.insert(RankId{transfer.peer});
+  });
   return peers;
 }
 
@@ -98,12 +96,10 @@ void Connections::open(const std::set<RankId>& peers) {
 }
 
 void Connections::open(const Schedule& schedule) {
-  for (const std::vector<Step>* steps : {&schedule.steps, &schedule.beside}) {
-    for (const Step& step : *steps) {
-      open(peers_of({.steps = {step}}));
-      if (step.together) open(*step.together);
-    }
-  }
+  schedule.for_each_step([this](const Step& step) {
+    open(peers_of({.steps = {step}}));
+    if (step.together) open(*step.together);
+  });
 }
 
 void Connections::open(const Together& together) {

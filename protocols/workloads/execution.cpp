@@ -212,9 +212,7 @@ std::size_t sent_in(const Step& step) {
 
 std::size_t sent_in(const Schedule& schedule) {
   std::size_t messages = 0;
-  for (const std::vector<Step>* steps : {&schedule.steps, &schedule.beside}) {
-    for (const Step& step : *steps) messages += sent_in(step);
-  }
+  schedule.for_each_step([&](const Step& step) { messages += sent_in(step); });
   return messages;
 }
 

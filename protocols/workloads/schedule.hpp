@@ -2,6 +2,7 @@
 // Pure, so that all ranks' schedules can be checked against each other without a machine.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -17,6 +18,8 @@ namespace twinlink::workloads {
 /// What reductions add up: unsigned numbers of 64 bits.
 inline constexpr Bytes kElement{8};
 constexpr Bytes bytes_of(std::uint64_t elements) { return Bytes{elements * kElement.count()}; }
+/// Whole ones, and one at least.
+constexpr std::uint64_t elements_of(Bytes size) { return std::max<std::uint64_t>(1, size.count() / kElement.count()); }
 
 enum class Where { data, scratch };
 
@@ -93,6 +96,14 @@ struct Schedule {
   std::vector<Step> beside{};  ///< what goes on at the same time, with peers of its own
   std::vector<Mark> before{};  ///< covers the data buffer, unless all marks are those of the steps
   std::vector<Mark> after{};   ///< of the data buffer, what the workload promises
+
+  /// Of both lists.
+  template <typename Do>
+  void for_each_step(Do what) const {
+    for (const std::vector<Step>* list : {&steps, &beside}) {
+      for (const Step& step : *list) what(step);
+    }
+  }
 };
 
 /// The experts of a model, of which a gate chooses some for each token.

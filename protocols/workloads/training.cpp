@@ -130,8 +130,6 @@ class Steps {
   std::size_t after_ = 0;
 };
 
-std::uint64_t elements_of(Bytes size) { return std::max<std::uint64_t>(1, size.count() / kElement.count()); }
-
 /// A rank's step of training as it is put together: the micro-batches, and beside them the gradients.
 class Training {
  public:

@@ -23,18 +23,15 @@ using workloads::Algorithm;
 /// What an algorithm that is made of messages sends. Nothing for one that has too many of them to list.
 std::optional<Demand> demand_of_messages(const Algorithm& algorithm, const workloads::Shape& shape, Bytes size) {
   constexpr std::size_t kMost = 1'000'000;
-  const std::uint64_t elements = std::max<std::uint64_t>(1, size.count() / workloads::kElement.count());
+  const std::uint64_t elements = workloads::elements_of(size);
   if (algorithm.together || bench::messages_of(algorithm, shape, elements) > kMost) return std::nullopt;
   std::vector<Demand::Message> messages;
   for (int rank = 0; rank < shape.ranks; ++rank) {
-    const workloads::Schedule schedule = algorithm.schedule(shape, rank, elements);
-    for (const auto* list : {&schedule.steps, &schedule.beside}) {
-      for (const workloads::Step& step : *list) {
-        for (const workloads::Transfer& transfer : step.transfers) {
-          messages.push_back({rank, transfer.peer, workloads::bytes_of(transfer.send.length)});
-        }
+    algorithm.schedule(shape, rank, elements).for_each_step([&](const workloads::Step& step) {
+      for (const workloads::Transfer& transfer : step.transfers) {
+        messages.push_back({rank, transfer.peer, workloads::bytes_of(transfer.send.length)});
       }
-    }
+    });
   }
   return Demand::of_messages(shape.ranks, std::move(messages));
 }
