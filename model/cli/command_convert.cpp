@@ -13,7 +13,7 @@
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/output_files.hpp"
 #include "protocols/bench/workload/kineto_file.hpp"
-#include "protocols/bench/workload/measure_trace.hpp"
+#include "protocols/bench/workload/measure_workload.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/workloads/catalogue.hpp"
 #include "protocols/workloads/goal/job.hpp"

@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
-#include "model/cli/result_page.hpp"
+#include "model/cli/pages.hpp"
 #include "model/engine/simulation.hpp"
 #include "model/study/clustering.hpp"
 #include "model/study/idle_options.hpp"
@@ -25,8 +25,9 @@
 #include "protocols/bench/cli/progress.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/settings_text.hpp"
+#include "protocols/bench/workload/measure_workload.hpp"
 #include "protocols/bench/workload/workload_options.hpp"
-#include "protocols/bench/workload/workload_run.hpp"
+#include "protocols/bench/workload/workload_rows.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink::model {

@@ -10,7 +10,7 @@
 
 #include "model/engine/simulation.hpp"
 #include "protocols/bench/measure/collectives.hpp"
-#include "protocols/bench/workload/workload_run.hpp"
+#include "protocols/bench/workload/measure_workload.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/workloads/group_rank.hpp"
 

@@ -8,8 +8,9 @@
 
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/results/output_files.hpp"
+#include "protocols/bench/workload/measure_workload.hpp"
 #include "protocols/bench/workload/workload_options.hpp"
-#include "protocols/bench/workload/workload_run.hpp"
+#include "protocols/bench/workload/workload_rows.hpp"
 #include "real/cli/commands.hpp"
 #include "real/cli/job_options.hpp"
 #include "real/cli/protocol_choice.hpp"

@@ -10,7 +10,7 @@
 #include "model/study/shares.hpp"
 #include "platforms/tools/placement.hpp"
 #include "platforms/topology/topology.hpp"
-#include "protocols/bench/workload/workload_run.hpp"
+#include "protocols/bench/workload/measure_workload.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/registry.hpp"
 

@@ -13,6 +13,10 @@
 #include "protocols/workloads/arrays/fourier.hpp"
 #include "protocols/workloads/arrays/mover.hpp"
 
+namespace CLI {
+class App;
+}  // namespace CLI
+
 namespace twinlink::bench {
 
 /// As the command line has it.
@@ -28,6 +32,9 @@ struct ArrayOptions {
   int parts = 1;
   std::string shares{};  ///< empty: equal
 };
+
+/// `options` must live until the command line has been parsed.
+void add_array_options(CLI::App& app, ArrayOptions& options);
 
 /// The name of a workload on an array.
 bool is_array_job(const std::string& workload);

@@ -1,4 +1,4 @@
-#include "protocols/bench/workload/array_options.hpp"
+#include "protocols/bench/workload/array_job.hpp"
 
 #include <CLI/CLI.hpp>
 

@@ -1,4 +1,4 @@
-#include "protocols/bench/workload/measure_trace.hpp"
+#include "protocols/bench/workload/measure_workload.hpp"
 
 #include <algorithm>
 #include <iterator>

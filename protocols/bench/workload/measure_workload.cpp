@@ -30,95 +30,24 @@ namespace {
 
 using workloads::Algorithm;
 using workloads::bytes_of;
+using workloads::elements_of;
 using workloads::Schedule;
 using workloads::Shape;
-
-std::uint64_t elements_of(Bytes size) { return std::max<std::uint64_t>(1, size.count() / workloads::kElement.count()); }
-
-Shape shape_for(const Rank& rank, const WorkloadPlan& plan) {
-  Shape shape = plan.shape ? *plan.shape : shape_of(rank.position().places);
-  shape.experts = plan.scheduled()->experts;
-  shape.kv = plan.scheduled()->kv;
-  return shape;
-}
-
-Schedule schedule_of(const Scheduled& work, const Algorithm& algorithm, const Shape& shape, int rank, Bytes size,
-                     const workloads::TrainingParts& parts = {}) {
-  const std::uint64_t elements = elements_of(size);
-  if (work.training) return training_schedule(*work.training, algorithm, shape, rank, elements, parts);
-  return algorithm.schedule(shape, rank, elements);
-}
-
-/// Of both of its lists.
-template <typename Do>
-void for_each_step(const Schedule& schedule, Do what) {
-  for (const workloads::Step& step : schedule.steps) what(step);
-  for (const workloads::Step& step : schedule.beside) what(step);
-}
 
 /// Those in which something else than a kernel happens.
 std::size_t steps_of(const Schedule& schedule) {
   std::size_t steps = 0;
-  for_each_step(schedule, [&](const workloads::Step& step) { steps += step.compute == Seconds{} ? 1 : 0; });
+  schedule.for_each_step([&](const workloads::Step& step) { steps += step.compute == Seconds{} ? 1 : 0; });
   return steps;
 }
 
 /// The first collective that the protocol does by itself; null: there is none.
 const workloads::Together* first_together(const Schedule& schedule) {
   const workloads::Together* first = nullptr;
-  for_each_step(schedule, [&](const workloads::Step& step) {
+  schedule.for_each_step([&](const workloads::Step& step) {
     if (step.together && first == nullptr) first = &*step.together;
   });
   return first;
-}
-
-std::string refused(const WorkloadPlan& plan, const Rank& rank, const Schedule& schedule) {
-  std::set<RankId> peers = workloads::peers_of(schedule);
-  for_each_step(schedule, [&](const workloads::Step& step) {
-    if (!step.together) return;
-    for (const int member : step.together->members) peers.insert(RankId{member});
-    for (int r = 0; r < rank.ranks() && step.together->members.empty(); ++r) peers.insert(RankId{r});
-  });
-  peers.erase(rank.id());
-  return workloads::refusal(rank, plan.ways, peers);
-}
-
-void require_pairs(const Rank& rank, const WorkloadPlan& plan, const Schedule& schedule) {
-  const std::string why = refused(plan, rank, schedule);
-  if (!why.empty()) throw UsageError(why);
-}
-
-/// A collective by the protocol itself is by one protocol.
-void require_together(const WorkloadPlan& plan, const Algorithm& algorithm) {
-  if (!algorithm.together) return;
-  for (const Protocol* protocol : {plan.ways.within, plan.ways.between, plan.ways.between_domains}) {
-    if (protocol == nullptr) continue;
-    if (protocol == plan.ways.within && protocol->does(*algorithm.together, plan.ways.settings_within)) continue;
-    throw UsageError(
-        fmt::format("{}, {}: {} does not do it by itself{}; this is {}", plan.name(), algorithm.name, protocol->name(),
-                    protocol == plan.ways.within ? "" : " together with another protocol", algorithm.description));
-  }
-}
-
-/// A graph is of launches, and of one for each run.
-void require_graph(const Scheduled& work, const Algorithm& algorithm) {
-  if (work.graph == 1 || (algorithm.together && !work.training)) return;
-  throw UsageError(
-      fmt::format("--graph: {} ({}) is no one launch of a kernel; the algorithm 'kernel' is, of protocols "
-                  "that have it",
-                  work.workload->name, algorithm.name));
-}
-
-/// What is added up is on GPUs.
-void require_device(const WorkloadPlan& plan, const Algorithm& algorithm, const Schedule& schedule) {
-  if (plan.scheduled()->sums_on_host) return;
-  bool adds = false;
-  for_each_step(schedule, [&](const workloads::Step& step) {
-    adds |= std::ranges::any_of(step.locals, [](const auto& l) { return l.kind == workloads::Local::Kind::add; });
-  });
-  if (plan.ways.within->message_memory() == Memory::device || !adds) return;
-  throw UsageError(fmt::format("{}: {} adds up on GPUs, and {} has its messages in host memory", plan.name(),
-                               algorithm.name, plan.ways.within->name()));
 }
 
 class WorkloadRun {
@@ -293,7 +222,7 @@ class WorkloadRun {
           return slowest_us(schedule, "a single step", size);
         },
         [this](const Schedule& schedule) {
-          return least_of_all(rank_, refused(plan_, rank_, schedule).empty() ? 1 : 0, patience_) == 1;
+          return least_of_all(rank_, refusal_of(plan_, rank_, schedule).empty() ? 1 : 0, patience_) == 1;
         });
     learning_ = false;
     close();
@@ -548,37 +477,14 @@ class WorkloadRun {
 
 }  // namespace
 
-void require_schedules(const Rank& rank, const WorkloadPlan& plan) {
-  const Scheduled& work = *plan.scheduled();
-  if (rank.ranks() < 2) throw UsageError("a workload needs two ranks at least");
-  const Shape shape = shape_for(rank, plan);
-  if (work.training) {
-    const std::string refused = refuse_training(*work.training, shape);
-    if (!refused.empty()) throw UsageError(fmt::format("{}: {}", work.workload->name, refused));
-  }
-  if (work.algorithms.size() == 1) {
-    const Algorithm* const algorithm = work.algorithms.front();
-    const std::string refused = refusal_of(work, *algorithm, shape);
-    if (!refused.empty()) throw UsageError(fmt::format("{}, {}: {}", work.workload->name, algorithm->name, refused));
-  }
-  const int self = rank.id().value;
-  // What messages cost is learnt between neighbours.
-  for (const workloads::Group& group : {workloads::node_of(shape, self), workloads::same_place_of(shape, self)}) {
-    if (group.size() > 1) require_pairs(rank, plan, around(group, 1));
-  }
-  for (const Algorithm* algorithm : candidates(plan, shape)) {
-    require_together(plan, *algorithm);
-    require_graph(work, *algorithm);
-    // Whom a rank has messages with, and whether it adds up, is the same at every size.
-    const Schedule schedule = schedule_of(work, *algorithm, shape, self, work.sizes.front());
-    require_pairs(rank, plan, schedule);
-    require_device(plan, *algorithm, schedule);
-  }
-}
-
 WorkloadSeries measure_schedules(MeasuredRank& rank, const WorkloadPlan& plan) {
   require_schedules(rank, plan);
   return WorkloadRun(rank, plan).run();
+}
+
+WorkloadSeries measure_workload(MeasuredRank& rank, const WorkloadPlan& plan) {
+  if (plan.array() != nullptr) return measure_array(rank, plan);
+  return plan.trace() != nullptr ? measure_trace(rank, plan) : measure_schedules(rank, plan);
 }
 
 }  // namespace twinlink::bench

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -182,10 +183,25 @@ workloads::Shape shape_of(std::span<const Place> places);
 /// What a series says before anything is measured.
 WorkloadSeries heading_of(const Rank& rank, const WorkloadPlan& plan);
 
-/// require_possible() of a plan with schedules.
-void require_schedules(const Rank& rank, const WorkloadPlan& plan);
+/// What stands against the plan on this rank, before anything is sent: a UsageError for an algorithm that cannot do
+/// this shape, an UnavailableError for a pair that its protocol refuses.
+void require_possible(const Rank& rank, const WorkloadPlan& plan);
 
-/// measure_workload() of a plan with schedules.
+/// Every rank of the job calls it with the same plan. Rank 0 gets the series, the others an empty one. A CheckError for
+/// wrong bytes, or names rank, step and peer of what failed.
+WorkloadSeries measure_workload(MeasuredRank& rank, const WorkloadPlan& plan);
+
+// The two for each kind of work.
+void require_schedules(const Rank& rank, const WorkloadPlan& plan);
 WorkloadSeries measure_schedules(MeasuredRank& rank, const WorkloadPlan& plan);
+void require_playable(const Rank& rank, const WorkloadPlan& plan);
+WorkloadSeries measure_trace(MeasuredRank& rank, const WorkloadPlan& plan);
+void require_array(const Rank& rank, const WorkloadPlan& plan);
+WorkloadSeries measure_array(MeasuredRank& rank, const WorkloadPlan& plan);
+
+/// A NAME of a workload that is a file: a recorded job.
+bool is_trace(const std::filesystem::path& name);
+/// An InputError for a file that cannot be read, or holds no job that can come to its end.
+RecordedJob read_job(const std::filesystem::path& file);
 
 }  // namespace twinlink::bench

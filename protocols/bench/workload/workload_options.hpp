@@ -69,11 +69,6 @@ struct PlanDefaults {
 WorkloadPlan make_plan(const WorkloadOptions& options, const PlanDefaults& defaults);
 void require_writable(const WorkloadOptions& options);
 
-/// For WorkloadPlan::on_point: prints each row as it is measured, the heading before the first. Both must outlive it.
-std::function<void(const WorkloadPoint&)> live_rows(const WorkloadFile& file, std::ostream& out);
-/// Prints what is left, and writes the files asked for.
-void deliver(const WorkloadFile& file, const WorkloadOptions& options, std::ostream& out);
-
 /// `list workloads`.
 void print_workloads(std::ostream& out);
 nlohmann::json workloads_to_json();

@@ -14,10 +14,12 @@
 #include "protocols/bench/workload/measure_workload.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/workloads/goal/job.hpp"
+#include "protocols/workloads/groups.hpp"
 
 namespace twinlink::bench {
 
 using workloads::Algorithm;
+using workloads::Schedule;
 using workloads::Shape;
 
 Shape shape_of(std::span<const Place> places) {
@@ -124,6 +126,106 @@ std::vector<const Algorithm*> candidates(const WorkloadPlan& plan, const Shape& 
         fmt::format("{}: {}", work.workload->name, refusal_of(work, work.workload->algorithms.front(), shape)));
   }
   return all;
+}
+
+Shape shape_for(const Rank& rank, const WorkloadPlan& plan) {
+  Shape shape = plan.shape ? *plan.shape : shape_of(rank.position().places);
+  shape.experts = plan.scheduled()->experts;
+  shape.kv = plan.scheduled()->kv;
+  return shape;
+}
+
+Schedule schedule_of(const Scheduled& work, const Algorithm& algorithm, const Shape& shape, int rank, Bytes size,
+                     const workloads::TrainingParts& parts) {
+  const std::uint64_t elements = elements_of(size);
+  if (work.training) return training_schedule(*work.training, algorithm, shape, rank, elements, parts);
+  return algorithm.schedule(shape, rank, elements);
+}
+
+std::string refusal_of(const WorkloadPlan& plan, const Rank& rank, const Schedule& schedule) {
+  std::set<RankId> peers = workloads::peers_of(schedule);
+  schedule.for_each_step([&](const workloads::Step& step) {
+    if (!step.together) return;
+    for (const int member : step.together->members) peers.insert(RankId{member});
+    for (int r = 0; r < rank.ranks() && step.together->members.empty(); ++r) peers.insert(RankId{r});
+  });
+  peers.erase(rank.id());
+  return workloads::refusal(rank, plan.ways, peers);
+}
+
+namespace {
+
+void require_pairs(const Rank& rank, const WorkloadPlan& plan, const Schedule& schedule) {
+  const std::string why = refusal_of(plan, rank, schedule);
+  if (!why.empty()) throw UsageError(why);
+}
+
+/// A collective by the protocol itself is by one protocol.
+void require_together(const WorkloadPlan& plan, const Algorithm& algorithm) {
+  if (!algorithm.together) return;
+  for (const Protocol* protocol : {plan.ways.within, plan.ways.between, plan.ways.between_domains}) {
+    if (protocol == nullptr) continue;
+    if (protocol == plan.ways.within && protocol->does(*algorithm.together, plan.ways.settings_within)) continue;
+    throw UsageError(
+        fmt::format("{}, {}: {} does not do it by itself{}; this is {}", plan.name(), algorithm.name, protocol->name(),
+                    protocol == plan.ways.within ? "" : " together with another protocol", algorithm.description));
+  }
+}
+
+/// A graph is of launches, and of one for each run.
+void require_graph(const Scheduled& work, const Algorithm& algorithm) {
+  if (work.graph == 1 || (algorithm.together && !work.training)) return;
+  throw UsageError(
+      fmt::format("--graph: {} ({}) is no one launch of a kernel; the algorithm 'kernel' is, of protocols "
+                  "that have it",
+                  work.workload->name, algorithm.name));
+}
+
+/// What is added up is on GPUs.
+void require_device(const WorkloadPlan& plan, const Algorithm& algorithm, const Schedule& schedule) {
+  if (plan.scheduled()->sums_on_host) return;
+  bool adds = false;
+  schedule.for_each_step([&](const workloads::Step& step) {
+    adds |= std::ranges::any_of(step.locals, [](const auto& l) { return l.kind == workloads::Local::Kind::add; });
+  });
+  if (plan.ways.within->message_memory() == Memory::device || !adds) return;
+  throw UsageError(fmt::format("{}: {} adds up on GPUs, and {} has its messages in host memory", plan.name(),
+                               algorithm.name, plan.ways.within->name()));
+}
+
+}  // namespace
+
+void require_schedules(const Rank& rank, const WorkloadPlan& plan) {
+  const Scheduled& work = *plan.scheduled();
+  if (rank.ranks() < 2) throw UsageError("a workload needs two ranks at least");
+  const Shape shape = shape_for(rank, plan);
+  if (work.training) {
+    const std::string refused = refuse_training(*work.training, shape);
+    if (!refused.empty()) throw UsageError(fmt::format("{}: {}", work.workload->name, refused));
+  }
+  if (work.algorithms.size() == 1) {
+    const Algorithm* const algorithm = work.algorithms.front();
+    const std::string refused = refusal_of(work, *algorithm, shape);
+    if (!refused.empty()) throw UsageError(fmt::format("{}, {}: {}", work.workload->name, algorithm->name, refused));
+  }
+  const int self = rank.id().value;
+  // What messages cost is learnt between neighbours.
+  for (const workloads::Group& group : {workloads::node_of(shape, self), workloads::same_place_of(shape, self)}) {
+    if (group.size() > 1) require_pairs(rank, plan, around(group, 1));
+  }
+  for (const Algorithm* algorithm : candidates(plan, shape)) {
+    require_together(plan, *algorithm);
+    require_graph(work, *algorithm);
+    // Whom a rank has messages with, and whether it adds up, is the same at every size.
+    const Schedule schedule = schedule_of(work, *algorithm, shape, self, work.sizes.front());
+    require_pairs(rank, plan, schedule);
+    require_device(plan, *algorithm, schedule);
+  }
+}
+
+void require_possible(const Rank& rank, const WorkloadPlan& plan) {
+  if (plan.array() != nullptr) return require_array(rank, plan);
+  plan.trace() != nullptr ? require_playable(rank, plan) : require_schedules(rank, plan);
 }
 
 }  // namespace twinlink::bench

@@ -1,4 +1,4 @@
-// What a plan may run.
+// What a plan may run, and what each rank does of it.
 #pragma once
 
 #include <string>
@@ -14,5 +14,14 @@ std::string refusal_of(const Scheduled& work, const workloads::Algorithm& algori
 /// Of a plan with schedules: the one that the user chose, or all that the shape allows; a UsageError where there is
 /// none. Of a training step that is split nothing is predicted, and rings are taken where nobody chooses.
 std::vector<const workloads::Algorithm*> candidates(const WorkloadPlan& plan, const workloads::Shape& shape);
+
+// Of a plan with schedules.
+
+workloads::Shape shape_for(const Rank& rank, const WorkloadPlan& plan);
+workloads::Schedule schedule_of(const Scheduled& work, const workloads::Algorithm& algorithm,
+                                const workloads::Shape& shape, int rank, Bytes size,
+                                const workloads::TrainingParts& parts = {});
+/// Why protocols refuse this rank's messages; empty: none does.
+std::string refusal_of(const WorkloadPlan& plan, const Rank& rank, const workloads::Schedule& schedule);
 
 }  // namespace twinlink::bench

@@ -17,7 +17,7 @@
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/tools/placement.hpp"
 #include "platforms/topology/topology.hpp"
-#include "protocols/bench/workload/workload_run.hpp"
+#include "protocols/bench/workload/measure_workload.hpp"
 #include "protocols/registry.hpp"
 
 namespace twinlink::model {

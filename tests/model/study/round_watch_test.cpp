@@ -14,7 +14,6 @@
 
 #include "model/engine/simulation.hpp"
 #include "protocols/bench/workload/measure_workload.hpp"
-#include "protocols/bench/workload/workload_run.hpp"
 #include "protocols/registry.hpp"
 #include "tests/platforms/sample_platform.hpp"
 

@@ -13,8 +13,6 @@
 
 #include "protocols/bench/measure/check_error.hpp"
 #include "protocols/bench/workload/array_job.hpp"
-#include "protocols/bench/workload/measure_array.hpp"
-#include "protocols/bench/workload/measure_trace.hpp"
 #include "protocols/bench/workload/times.hpp"
 #include "protocols/registry.hpp"
 #include "tests/explore/explorer/fake_world.hpp"

@@ -11,6 +11,7 @@
 
 #include "protocols/bench/workload/message_costs.hpp"
 #include "protocols/bench/workload/workload_options.hpp"
+#include "protocols/bench/workload/workload_rows.hpp"
 #include "protocols/registry.hpp"
 #include "tests/explore/explorer/fake_world.hpp"
 
