@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "model/cli/commands.hpp"
-#include "model/cli/message_page.hpp"
+#include "model/cli/pages.hpp"
 #include "model/study/jobs/protocol_choice.hpp"
 #include "platforms/tools/drawing.hpp"
 #include "platforms/tools/filter_program.hpp"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
-#include "model/cli/figure_page.hpp"
+#include "model/cli/pages.hpp"
 #include "model/study/child_process.hpp"
 #include "model/study/figures.hpp"
 #include "platforms/reader/platform_file.hpp"
@@ -14,8 +14,8 @@
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/csv.hpp"
 #include "protocols/bench/cli/help.hpp"
-#include "protocols/bench/cli/json_option.hpp"
 #include "protocols/bench/cli/options.hpp"
+#include "protocols/bench/cli/output_options.hpp"
 #include "protocols/bench/cli/pair_file.hpp"
 #include "protocols/bench/cli/progress.hpp"
 #include "protocols/bench/results/files.hpp"
@@ -36,7 +36,7 @@ struct FigureOptions {
   bench::RunOptions run{};
 };
 
-bench::Result make_result(const bench::FigureCurve& curve, const Platform& platform, const FigureOptions& options,
+bench::Result make_result(const FigureCurve& curve, const Platform& platform, const FigureOptions& options,
                           const std::string& command_line) {
   const auto in_child = [&] {
     return bench::to_text(
@@ -53,7 +53,7 @@ bench::Result make_result(const bench::FigureCurve& curve, const Platform& platf
 }
 
 /// Why the platform, which may lack the devices or ways, has no such curve; empty: it has.
-std::string why_not_on(const Platform& platform, const bench::FigureCurve& curve) {
+std::string why_not_on(const Platform& platform, const FigureCurve& curve) {
   try {
     return why_not(curve, Topology(platform).path(curve.from, curve.to));
   } catch (const Error& error) {
@@ -62,9 +62,9 @@ std::string why_not_on(const Platform& platform, const bench::FigureCurve& curve
 }
 
 /// Asked before anything runs: no output is the platform or another output.
-void require_own_files(const FigureOptions& options, std::span<const bench::Figure* const> figures) {
-  for (const bench::Figure* figure : figures) {
-    for (const bench::FigureCurve& curve : figure->curves) {
+void require_own_files(const FigureOptions& options, std::span<const Figure* const> figures) {
+  for (const Figure* figure : figures) {
+    for (const FigureCurve& curve : figure->curves) {
       for (const char* ending : {".json", ".csv"}) bench::note_output("a result", options.out / (curve.id + ending));
     }
   }
@@ -75,7 +75,7 @@ void require_own_files(const FigureOptions& options, std::span<const bench::Figu
 ExitCode draw_figures(const FigureOptions& options, const std::string& command_line) {
   bench::require_json_option(options.json);
   const bool page = !options.report.empty();
-  const std::vector<const bench::Figure*> figures = bench::figures_named(options.names);
+  const std::vector<const Figure*> figures = figures_named(options.names);
   require_own_files(options, figures);
   std::error_code error;
   std::filesystem::create_directories(options.out, error);
@@ -83,16 +83,16 @@ ExitCode draw_figures(const FigureOptions& options, const std::string& command_l
   if (page) require_page(options.report);
   bench::Progress progress("curves", bench::ProgressView::standard_error(wall_clock));
   std::size_t curves = 0;
-  for (const bench::Figure* figure : figures) curves += figure->curves.size();
+  for (const Figure* figure : figures) curves += figure->curves.size();
   std::size_t done = 0;
   std::vector<bench::Result> all;
   std::vector<SimulatedFigure> simulated;
-  for (const bench::Figure* figure : figures) {
+  for (const Figure* figure : figures) {
     Platform platform = read_platform(
         options.platform.empty() ? platforms_folder() / figure->platform : options.platform, options.overrides);
     set_within_node(platform, options.within_node);
-    std::vector<bench::DrawnCurve> drawn;
-    for (const bench::FigureCurve& curve : figure->curves) {
+    std::vector<DrawnCurve> drawn;
+    for (const FigureCurve& curve : figure->curves) {
       if (const std::string why = why_not_on(platform, curve); !why.empty()) {
         std::cerr << "twinlink-sim: note: left out: " << curve.label << ": " << why << "\n";
       } else {
@@ -121,7 +121,7 @@ void add_figure_command(Program& program) {
   auto* command = program.app.add_subcommand(
       "figure", "Simulate the figures of \"GPUDirect Performance on Keeneland\": plots, tables and result files");
   const auto options = std::make_shared<FigureOptions>();
-  command->add_option("figure", options->names, "Which of them: " + bench::figure_names())
+  command->add_option("figure", options->names, "Which of them: " + figure_names())
       ->type_name("NAME")
       ->default_str("all");
   const bench::OptionGroup machine(*command, "Machine");

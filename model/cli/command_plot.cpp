@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
-#include "model/cli/result_page.hpp"
+#include "model/cli/pages.hpp"
+#include "model/study/figures.hpp"
 #include "platforms/report/document.hpp"
 #include "protocols/bench/cli/help.hpp"
-#include "protocols/bench/figure/figures.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/frame.hpp"
 #include "protocols/bench/results/results.hpp"
@@ -104,7 +104,7 @@ report::Document page_of(const std::string& title, const std::vector<bench::Resu
 ExitCode plot_files(const PlotOptions& options) {
   if (!options.report.empty()) require_page(options.report);
   const std::vector<bench::Result> results = read_curves(options);
-  std::vector<bench::DrawnCurve> drawn;
+  std::vector<DrawnCurve> drawn;
   for (const bench::Result& result : results) drawn.push_back({.series = result.series});
   const bool same = std::ranges::all_of(results, [&](const auto& r) { return r.world == results.front().world; });
   const std::string world = same ? results.front().world : "measured and simulated";

@@ -7,8 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/cli/commands.hpp"
-#include "model/cli/message_page.hpp"
-#include "model/cli/result_page.hpp"
+#include "model/cli/pages.hpp"
 #include "model/engine/simulation.hpp"
 #include "model/study/idle_options.hpp"
 #include "model/study/jobs/protocol_choice.hpp"

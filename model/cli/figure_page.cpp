@@ -1,4 +1,4 @@
-#include "model/cli/figure_page.hpp"
+#include "model/cli/pages.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "model/cli/message_page.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/registry.hpp"
 
@@ -26,7 +25,7 @@ constexpr auto kLeftSide = Column::Align::left;
 constexpr Bytes kDrawnSize{1U << 20U};
 constexpr std::array kDrawnProtocols{"staging", "gpudirect-v1", "gpudirect-v2", "gpudirect-v3", "cuda-ipc"};
 
-report::Plot figure_plot(const bench::Figure& figure, std::span<const bench::DrawnCurve> curves) {
+report::Plot figure_plot(const Figure& figure, std::span<const DrawnCurve> curves) {
   report::Plot plot{.title = figure.title + " (simulated)", .unit = "MB/s", .table = {.columns = {{.title = "size"}}}};
   std::map<Bytes, std::vector<std::string>> rows;
   for (std::size_t i = 0; i < curves.size(); ++i) {

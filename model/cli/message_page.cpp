@@ -1,4 +1,4 @@
-#include "model/cli/message_page.hpp"
+#include "model/cli/pages.hpp"
 
 #include <algorithm>
 #include <iostream>

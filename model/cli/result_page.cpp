@@ -1,11 +1,9 @@
-#include "model/cli/result_page.hpp"
+#include "model/cli/pages.hpp"
 
 #include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
-
-#include "model/cli/message_page.hpp"
 
 namespace twinlink::model {
 namespace {

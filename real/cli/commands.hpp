@@ -32,7 +32,6 @@ struct Program {
 
 void add_run_command(Program& program);
 void add_probe_command(Program& program);
-void add_figure_command(Program& program);
 void add_workload_command(Program& program);
 void add_discover_command(Program& program);
 void add_list_command(Program& program);

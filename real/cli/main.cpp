@@ -71,7 +71,6 @@ int run_program(int argc, char** argv, JobOptions& job) {
   Program program{.app = app, .job = job};
   add_run_command(program);
   add_probe_command(program);
-  add_figure_command(program);
   add_workload_command(program);
   add_discover_command(program);
   add_list_command(program);

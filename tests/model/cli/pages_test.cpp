@@ -10,9 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/cli/explanation.hpp"
-#include "model/cli/figure_page.hpp"
-#include "model/cli/message_page.hpp"
-#include "model/cli/result_page.hpp"
+#include "model/cli/pages.hpp"
 #include "protocols/registry.hpp"
 #include "tests/platforms/sample_platform.hpp"
 #include "tests/support/drawn.hpp"
@@ -504,9 +502,9 @@ bars of Steps of gpudirect-v1 on sample: a message of 128 from 0/0 to 1/1, packe
 }
 
 TEST(FigurePage, HasFiguresMachinesAndWays) {
-  const bench::FigureCurve first{.id = "first", .label = "First", .protocol = "staging", .of_the_page = true};
-  const bench::FigureCurve second{.id = "second", .label = "Second", .protocol = "host", .of_the_page = false};
-  bench::Figure figure{.id = "figure", .title = "A figure", .curves = {first, second}};
+  const FigureCurve first{.id = "first", .label = "First", .protocol = "staging", .of_the_page = true};
+  const FigureCurve second{.id = "second", .label = "Second", .protocol = "host", .of_the_page = false};
+  Figure figure{.id = "figure", .title = "A figure", .curves = {first, second}};
   bench::Series series{
       .label = "First", .from = "0/0", .to = "1/0", .points = {point(1_KiB, 1, 10), point(2_KiB, 2, 20)}};
   series.points[0].path = "a way";

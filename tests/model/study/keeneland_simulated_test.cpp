@@ -108,7 +108,7 @@ TEST(SimulatedKids, HostPingPongIsWithin3PercentOfQdrAtEverySize) {
     if (row.at("dataset") != "qdr_mlx4_host" || row.at("metric") != "mpi_latency" || row.at("bytes") == "0") continue;
     ++seen;
     const Bytes size{std::stoull(row.at("bytes"))};
-    const bench::FigureCurve curve{.protocol = "host", .from = {0, 0, {}}, .to = {1, 0, {}}};
+    const FigureCurve curve{.protocol = "host", .from = {0, 0, {}}, .to = {1, 0, {}}};
     const double simulated = std::stod(in_child_process([&] {
       bench::RunOptions options;
       options.sweep = {.begin = size, .end = size};
@@ -127,9 +127,9 @@ struct Drawn {
 
 Drawn draw() {
   Drawn drawn;
-  for (const bench::Figure& figure : bench::keeneland_figures()) {
+  for (const Figure& figure : keeneland_figures()) {
     const Platform platform = read(figure.platform);
-    for (const bench::FigureCurve& curve : figure.curves) {
+    for (const FigureCurve& curve : figure.curves) {
       const std::string text = in_child_process([&] {
         return to_json(bench::Result{.world = "simulated", .series = simulate_curve(curve, platform, {})}).dump();
       });

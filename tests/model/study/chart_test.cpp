@@ -1,4 +1,4 @@
-#include "protocols/bench/results/chart.hpp"
+#include "model/study/chart.hpp"
 
 #include <gmock/gmock.h>
 
@@ -9,11 +9,11 @@
 
 #include "protocols/core/errors.hpp"
 
-namespace twinlink::bench {
+namespace twinlink::model {
 namespace {
 
-using testing::EndsWith;
-using testing::HasSubstr;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -99,4 +99,4 @@ TEST(Chart, RefusesWhatCannotBeDrawn) {
 }
 
 }  // namespace
-}  // namespace twinlink::bench
+}  // namespace twinlink::model

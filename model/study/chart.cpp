@@ -1,4 +1,4 @@
-#include "protocols/bench/results/chart.hpp"
+#include "model/study/chart.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace twinlink::bench {
+namespace twinlink::model {
 namespace {
 
 constexpr std::string_view kMarkers = "ox*#@%&$=ABCDEFGH";
@@ -153,4 +153,4 @@ std::string draw_chart(std::span<const Curve> curves, const ChartStyle& style) {
   return text;
 }
 
-}  // namespace twinlink::bench
+}  // namespace twinlink::model

@@ -7,7 +7,7 @@
 
 #include "protocols/core/units.hpp"
 
-namespace twinlink::bench {
+namespace twinlink::model {
 
 struct ChartPoint {
   Bytes size{};  ///< at least 1
@@ -31,4 +31,4 @@ struct ChartStyle {
 /// draw.
 std::string draw_chart(std::span<const Curve> curves, const ChartStyle& style);
 
-}  // namespace twinlink::bench
+}  // namespace twinlink::model

@@ -4,15 +4,14 @@
 
 #include <set>
 
-#include "protocols/bench/figure/figures.hpp"
+#include "model/study/figures.hpp"
 #include "protocols/registry.hpp"
 
-namespace twinlink::bench {
+namespace twinlink::model {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 /// Host to host, copies from pageable and page-locked memory, explicit copies, GPUDirect v1, the library: in this
 /// order.
@@ -37,7 +36,7 @@ TEST(Figures, EveryCurveHasItsOwnFileAndSettingsThatItsProtocolKnows) {
       EXPECT_TRUE(ids.insert(curve.id).second) << curve.id;
       EXPECT_EQ(curve.id.find(' '), std::string::npos) << "a file's name: " << curve.id;
       if (curve.copy) continue;
-      EXPECT_NO_THROW(make_settings(find_protocol(curve.protocol), curve.settings)) << curve.id;
+      EXPECT_NO_THROW(bench::make_settings(find_protocol(curve.protocol), curve.settings)) << curve.id;
     }
     for (const auto& [lower, upper] : figure.rising) {
       EXPECT_TRUE(ids.contains(lower)) << lower;
@@ -46,8 +45,8 @@ TEST(Figures, EveryCurveHasItsOwnFileAndSettingsThatItsProtocolKnows) {
   }
 }
 
-Series series(const std::string& label, const std::vector<double>& bandwidths) {
-  Series made{.label = label, .from = "0/0", .to = "1/0"};
+bench::Series series(const std::string& label, const std::vector<double>& bandwidths) {
+  bench::Series made{.label = label, .from = "0/0", .to = "1/0"};
   std::uint64_t size = 4;
   for (const double bandwidth : bandwidths) {
     made.points.push_back({.size = Bytes{size}, .bandwidth_MBps = bandwidth});
@@ -71,8 +70,8 @@ TEST(Figures, SayAtWhichSizesThePagesOrderDoesNotComeOut) {
   EXPECT_EQ(against_the_page(kfs, drawn({1, 2, 3}, {1, 2, 4})), "") << "equal is not below";
   EXPECT_EQ(against_the_page(kfs, drawn({1, 2, 3, 4, 5}, {0.5, 1, 4, 5, 4})),
             "  (2) is below (1), against the page, at 4 to 8, 64\n");
-  EXPECT_THAT(figure_text(kfs, drawn({2, 3}, {1, 4}), "measured"),
-              AllOf(HasSubstr("Keeneland KFS (measured)"), HasSubstr("against the page, at 4\n")));
+  EXPECT_THAT(figure_text(kfs, drawn({2, 3}, {1, 4}), "simulated"),
+              AllOf(HasSubstr("Keeneland KFS (simulated)"), HasSubstr("against the page, at 4\n")));
 }
 
 TEST(Figures, SayWhyADeviceHasNoSuchCurve) {
@@ -96,4 +95,4 @@ TEST(Figures, SayWhyADeviceHasNoSuchCurve) {
 }
 
 }  // namespace
-}  // namespace twinlink::bench
+}  // namespace twinlink::model
