@@ -7,7 +7,6 @@
 
 #include "model/cli/commands.hpp"
 #include "model/cli/explanation.hpp"
-#include "model/cli/observed_message.hpp"
 #include "model/study/idle_options.hpp"
 #include "model/study/jobs/protocol_choice.hpp"
 #include "model/study/message_times.hpp"

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "model/cli/explanation.hpp"
 #include "model/study/child_process.hpp"
 #include "platforms/tools/filter_program.hpp"
 #include "protocols/bench/results/files.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "model/cli/observed_message.hpp"
+#include "model/cli/explanation.hpp"
 #include "model/engine/flows/platform_names.hpp"
 #include "model/study/figures.hpp"
 #include "model/study/watch/round_watch.hpp"
