@@ -26,9 +26,9 @@ void Transport::latency_is_over(const OperationPtr& operation) {
   if (queued.front() == operation) take_turn(operation);
 }
 
-/// Nothing is before it in its queue. What the engine needs between two copies, what the blocks of a copy take, and
-/// what its kernel takes to raise a signal, and what it takes to read what was just written, hide behind nothing,
-/// unlike the latency, which hides behind the copy before it. Once more when that is over.
+/// Nothing is before it in its queue. Its latency may have run beside the copy before it; what follows runs beside
+/// nothing, and begins only now: the engine's gap between two copies, the blocks of a copy, the kernel's signal, and
+/// the reading of what was just written. Called once more when that is over.
 void Transport::take_turn(const OperationPtr& operation) {
   const Seconds now = world_.now();
   Seconds turn = std::max(now, turn_behind(now, operation->queue->last_end, operation->gap));

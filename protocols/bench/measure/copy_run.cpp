@@ -10,6 +10,7 @@
 #include "protocols/bench/measure/driver.hpp"
 #include "protocols/bench/measure/payload.hpp"
 #include "protocols/bench/measure/sweep.hpp"
+#include "protocols/bench/measure/warm_up.hpp"
 
 namespace twinlink::bench {
 namespace {

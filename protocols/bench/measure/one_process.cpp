@@ -12,6 +12,7 @@
 #include "protocols/bench/measure/check_error.hpp"
 #include "protocols/bench/measure/payload.hpp"
 #include "protocols/bench/measure/sweep.hpp"
+#include "protocols/bench/measure/warm_up.hpp"
 #include "protocols/trace/tracing_rank.hpp"
 
 namespace twinlink::bench {

@@ -1,8 +1,32 @@
 #include "protocols/bench/measure/warm_up.hpp"
 
-#include "protocols/bench/results/rounds.hpp"
+#include <algorithm>
 
 namespace twinlink::bench {
+
+double time_round(Rank& rank, const std::function<void()>& round) {
+  const Seconds start = rank.now();
+  round();
+  return (rank.now() - start).microseconds();
+}
+
+std::vector<double> time_rounds(Rank& rank, int count, const std::function<void()>& round) {
+  std::vector<double> samples;
+  samples.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) samples.push_back(time_round(rank, round));
+  return samples;
+}
+
+std::vector<double> trial_rounds(Rank& rank, int warmup, const std::function<void()>& round) {
+  return time_rounds(rank, std::max(warmup, 1), round);
+}
+
+int rounds_within(Seconds budget, const std::vector<double>& trial, int wanted) {
+  if (budget == Seconds{} || trial.empty() || trial.back() <= 0) return wanted;
+  const double affordable = budget.microseconds() / trial.back();
+  if (affordable >= wanted) return wanted;
+  return std::min(wanted, std::max(kFewestRounds, static_cast<int>(affordable)));
+}
 
 std::vector<double> WarmUp::operator()(int least, const std::function<void()>& round) {
   std::vector<double> times_us;

@@ -1,4 +1,5 @@
-// When a connection is warm, by what its ranks do and not by a clock: the same in both worlds.
+// Rounds that are timed on a rank's clock, and when a connection is warm before: by what its ranks do and not by a
+// clock, the same in both worlds.
 //
 // A connection's first uses are not like the later ones: buffers are allocated, mapped and registered, and a handshake
 // finds out which way messages may go. It may take several messages, of each size, until all of that is done.
@@ -13,6 +14,22 @@
 #include "protocols/trace/decorated_rank.hpp"
 
 namespace twinlink::bench {
+
+/// What a time budget leaves at least.
+inline constexpr int kFewestRounds = 5;
+
+/// How long `round` takes, in microseconds on the rank's clock.
+double time_round(Rank& rank, const std::function<void()>& round);
+/// Runs `round` `count` times; how long each took, in microseconds on the rank's clock.
+std::vector<double> time_rounds(Rank& rank, int count, const std::function<void()>& round);
+
+/// The rounds before those that count, where no connection is used, and how long each took. There is at least one, even
+/// without any warm-up: it shows what a round takes, and caches have nothing of it before.
+std::vector<double> trial_rounds(Rank& rank, int warmup, const std::function<void()>& round);
+
+/// How many rounds fit into `budget`: `wanted`, or fewer but not below kFewestRounds. `trial` holds the times of rounds
+/// already run, in microseconds; without any, and with a budget of zero, nothing is cut.
+int rounds_within(Seconds budget, const std::vector<double>& trial, int wanted);
 
 /// Counts what a rank is made ready with.
 class SetUpRank final : public DecoratedRank {

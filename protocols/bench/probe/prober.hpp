@@ -12,6 +12,7 @@
 
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/bench/measure/payload.hpp"
+#include "protocols/bench/measure/warm_up.hpp"
 #include "protocols/bench/probe/probe.hpp"
 #include "protocols/core/measured_rank.hpp"
 

@@ -1,12 +1,10 @@
-// Rounds: something that is done again and again, and timed each time.
+// Rounds: something that was done again and again, and timed each time (measure/warm_up.hpp does it).
 #pragma once
 
-#include <functional>
 #include <string_view>
 #include <vector>
 
 #include "protocols/bench/results/statistics.hpp"
-#include "protocols/core/rank.hpp"
 
 namespace twinlink::bench {
 
@@ -43,25 +41,9 @@ inline constexpr std::string_view kUnstableMeans =
     "the medians of passes, or of the two halves of a single pass, lie more than 10 % apart, or the 95th percentile is "
     "more than twice the median";
 
-/// What a time budget leaves at least.
-inline constexpr int kFewestRounds = 5;
-
 /// A UsageError unless there is at least one counted round.
 void check_repeats(const Repeats& repeats);
 /// A UsageError unless there is at least one.
 void check_passes(int passes);
-
-/// How long `round` takes, in microseconds on the rank's clock.
-double time_round(Rank& rank, const std::function<void()>& round);
-/// Runs `round` `count` times; how long each took, in microseconds on the rank's clock.
-std::vector<double> time_rounds(Rank& rank, int count, const std::function<void()>& round);
-
-/// The rounds before those that count, where no connection is used, and how long each took. There is at least one, even
-/// without any warm-up: it shows what a round takes, and caches have nothing of it before.
-std::vector<double> trial_rounds(Rank& rank, int warmup, const std::function<void()>& round);
-
-/// How many rounds fit into `budget`: `wanted`, or fewer but not below kFewestRounds. `trial` holds the times of rounds
-/// already run, in microseconds; without any, and with a budget of zero, nothing is cut.
-int rounds_within(Seconds budget, const std::vector<double>& trial, int wanted);
 
 }  // namespace twinlink::bench

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "protocols/bench/measure/warm_up.hpp"
 #include "tests/explore/explorer/fake_world.hpp"
 
 namespace twinlink::bench {
