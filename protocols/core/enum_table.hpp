@@ -6,6 +6,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "protocols/core/text.hpp"
+
 namespace twinlink {
 
 /// Has the value a name? The compiler writes one without as a cast: "(Engine)4".
@@ -38,6 +40,7 @@ class EnumTable {
 
   [[nodiscard]] constexpr const Row& operator[](Enum value) const { return rows_.at(static_cast<std::size_t>(value)); }
   [[nodiscard]] static constexpr std::size_t size() { return count_of<Enum>(); }
+  [[nodiscard]] constexpr const auto& rows() const { return rows_; }
 
  private:
   std::array<Row, count_of<Enum>()> rows_;
@@ -45,5 +48,14 @@ class EnumTable {
 
 template <class Enum>
 using Words = EnumTable<Enum, std::string_view>;
+
+/// The value of that name; refuse_name() where there is none.
+template <class Enum>
+Enum value_named(const Words<Enum>& words, std::string_view name, std::string_view what) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words.rows().at(i) == name) return static_cast<Enum>(i);
+  }
+  refuse_name(what, name, words.rows());
+}
 
 }  // namespace twinlink

@@ -1,5 +1,7 @@
 #include "protocols/core/errors.hpp"
 
+#include "protocols/core/enum_table.hpp"
+
 namespace twinlink {
 namespace {
 
@@ -19,19 +21,8 @@ EnvironmentError::EnvironmentError(std::string_view call, std::string_view reaso
             ": " + std::string(reason)) {}
 
 std::string_view to_string(Status status) {
-  switch (status) {
-    case Status::delivered:
-      return "delivered";
-    case Status::unsupported:
-      return "unsupported";
-    case Status::timed_out:
-      return "timed out";
-    case Status::peer_failed:
-      return "peer failed";
-    case Status::wrong_size:
-      return "wrong size";
-  }
-  return "unknown status";
+  constexpr Words<Status> kNames{"delivered", "unsupported", "timed out", "peer failed", "wrong size"};
+  return kNames[status];
 }
 
 }  // namespace twinlink

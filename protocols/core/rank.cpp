@@ -5,22 +5,13 @@
 #include <string>
 
 #include "protocols/core/blocks.hpp"
+#include "protocols/core/enum_table.hpp"
 
 namespace twinlink {
 
 std::string_view to_string(Memory memory) {
-  switch (memory) {
-    case Memory::device:
-      return "device";
-    case Memory::pinned:
-      return "pinned";
-    case Memory::pageable:
-      return "pageable";
-    case Memory::shared_pinned:
-      return "shared pinned";
-  }
-  assert(false);
-  return "";
+  constexpr Words<Memory> kNames{"device", "pinned", "pageable", "shared pinned"};
+  return kNames[memory];
 }
 
 void ControlMessage::assign(std::span<const std::byte> content) {

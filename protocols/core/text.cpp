@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <numeric>
 
+#include "protocols/core/errors.hpp"
+
 namespace twinlink {
 namespace {
 
@@ -88,6 +90,12 @@ std::string plain_text(std::string_view text) {
     text.remove_prefix(length == 0 ? 1 : length);
   }
   return plain;
+}
+
+void refuse_name(std::string_view what, std::string_view name, std::span<const std::string_view> known) {
+  std::string message = "unknown " + std::string(what) + " '" + std::string(name) + "' (there are:";
+  for (const std::string_view each : known) message += " " + std::string(each);
+  throw UsageError(message + ")");
 }
 
 std::string closest(std::string_view word, const std::vector<std::string>& candidates) {

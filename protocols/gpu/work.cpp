@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "protocols/core/enum_table.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/gpu/experts.hpp"
 
@@ -135,49 +136,19 @@ void require_buffers(const Work& work, const std::string& what) {
 }  // namespace
 
 std::string_view to_string(LineFormat format) {
-  switch (format) {
-    case LineFormat::simple:
-      return "simple";
-    case LineFormat::ll:
-      return "ll";
-    case LineFormat::ll128:
-      return "ll128";
-  }
-  return "?";
+  constexpr Words<LineFormat> kNames{"simple", "ll", "ll128"};
+  return kNames[format];
 }
 
 std::string_view to_string(Operation operation) {
-  switch (operation) {
-    case Operation::clear:
-      return "clear";
-    case Operation::exchange:
-      return "exchange";
-    case Operation::echo:
-      return "echo";
-    case Operation::all_reduce:
-      return "all-reduce";
-    case Operation::all_gather:
-      return "all-gather";
-    case Operation::reduce_scatter:
-      return "reduce-scatter";
-    case Operation::broadcast:
-      return "broadcast";
-    case Operation::reduce:
-      return "reduce";
-    case Operation::all_to_all:
-      return "all-to-all";
-    case Operation::put:
-      return "put";
-    case Operation::dispatch:
-      return "dispatch";
-    case Operation::combine:
-      return "combine";
-  }
-  return "?";
+  constexpr Words<Operation> kNames{"clear",     "exchange", "echo",       "all-reduce", "all-gather", "reduce-scatter",
+                                    "broadcast", "reduce",   "all-to-all", "put",        "dispatch",   "combine"};
+  return kNames[operation];
 }
 
 std::string_view to_string(Algorithm algorithm) {
-  return algorithm == Algorithm::tree ? "tree" : algorithm == Algorithm::nvls ? "nvls" : "ring";
+  constexpr Words<Algorithm> kNames{"ring", "tree", "nvls"};
+  return kNames[algorithm];
 }
 
 std::string describe(const Work& work) {

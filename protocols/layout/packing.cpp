@@ -6,11 +6,12 @@
 #include <utility>
 
 #include "protocols/core/blocks.hpp"
+#include "protocols/core/enum_table.hpp"
 
 namespace twinlink {
 namespace {
 
-constexpr std::array kMethods{PackMethod::copies, PackMethod::rows, PackMethod::kernel};
+constexpr Words<PackMethod> kMethods{"copies", "2d", "kernel"};
 // Nothing else is under way while a channel packs or unpacks.
 constexpr Stream kStream{0};
 /// A sweep has fewer sizes; a list of blocks may take megabytes.
@@ -26,15 +27,8 @@ Memory packed_memory(const Protocol& inner) {
 }
 
 std::string_view in_words(PackMethod method) {
-  switch (method) {
-    case PackMethod::copies:
-      return "a copy for each block";
-    case PackMethod::rows:
-      return "2-D copies";
-    case PackMethod::kernel:
-      return "a kernel";
-  }
-  return "";
+  constexpr Words<PackMethod> kNames{"a copy for each block", "2-D copies", "a kernel"};
+  return kNames[method];
 }
 
 void require_rows(const Layout& layout, std::span<const Block> blocks, Bytes packed) {
@@ -55,26 +49,9 @@ std::vector<Block> blocks_to_pack(const Layout& layout, Bytes packed) {
 
 }  // namespace
 
-std::string_view to_string(PackMethod method) {
-  switch (method) {
-    case PackMethod::copies:
-      return "copies";
-    case PackMethod::rows:
-      return "2d";
-    case PackMethod::kernel:
-      return "kernel";
-  }
-  return "unknown method";
-}
+std::string_view to_string(PackMethod method) { return kMethods[method]; }
 
-PackMethod find_pack_method(std::string_view name) {
-  std::string known;
-  for (const PackMethod method : kMethods) {
-    if (to_string(method) == name) return method;
-    known += " " + std::string(to_string(method));
-  }
-  throw UsageError("unknown method of packing '" + std::string(name) + "' (there are:" + known + ")");
-}
+PackMethod find_pack_method(std::string_view name) { return value_named(kMethods, name, "method of packing"); }
 
 void check_packing(const Packing& packing, Bytes packed) {
   const auto blocks = blocks_to_pack(packing.layout, packed);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protocols/bench/measure/expectation.hpp"
+#include "protocols/core/enum_table.hpp"
 
 namespace twinlink::validate {
 namespace {
@@ -27,27 +28,15 @@ Prediction prediction_of(const Recording& measured, const Recording& simulated) 
 }
 
 std::string_view sentence(Prediction prediction) {
-  switch (prediction) {
-    case Prediction::held:
-      return "Written before the measurement: the measured file holds it.";
-    case Prediction::other:
-      return "The measured file holds another expectation.";
-    case Prediction::unknown:
-      return "Not known to be written before the measurement.";
-  }
-  return "";
+  constexpr Words<Prediction> kNames{"Written before the measurement: the measured file holds it.",
+                                     "The measured file holds another expectation.",
+                                     "Not known to be written before the measurement."};
+  return kNames[prediction];
 }
 
 std::string_view to_string(Prediction prediction) {
-  switch (prediction) {
-    case Prediction::held:
-      return "held";
-    case Prediction::other:
-      return "other";
-    case Prediction::unknown:
-      return "unknown";
-  }
-  return "";
+  constexpr Words<Prediction> kNames{"held", "other", "unknown"};
+  return kNames[prediction];
 }
 
 }  // namespace twinlink::validate

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "protocols/core/enum_table.hpp"
+
 namespace twinlink::validate {
 namespace {
 
@@ -111,15 +113,8 @@ json order_json(const Comparison& comparison, const CurveOrder& order) {
 }
 
 std::string_view verdict_name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::no_limit:
-      return "no limit";
-    case Verdict::passed:
-      return "passed";
-    case Verdict::exceeded:
-      return "exceeded";
-  }
-  return "";
+  constexpr Words<Verdict> kNames{"no limit", "passed", "exceeded"};
+  return kNames[verdict];
 }
 
 }  // namespace

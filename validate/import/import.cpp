@@ -10,13 +10,14 @@
 
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/json_statistics.hpp"
+#include "protocols/core/enum_table.hpp"
 #include "validate/import/buffers.hpp"
 #include "validate/import/import_parts.hpp"
 
 namespace twinlink::validate {
 namespace {
 
-constexpr std::array kTools{Tool::osu, Tool::nvbandwidth, Tool::nccl_tests};
+constexpr Words<Tool> kTools{"osu", "nvbandwidth", "nccl-tests"};
 
 const nlohmann::json& require_json(Tool tool, const Content& content, const std::string& file) {
   if (const auto* json = std::get_if<nlohmann::json>(&content)) return *json;
@@ -39,26 +40,9 @@ void settle(std::string& told, const std::string& wish, std::string_view option,
 
 }  // namespace
 
-std::string_view to_string(Tool tool) {
-  switch (tool) {
-    case Tool::osu:
-      return "osu";
-    case Tool::nvbandwidth:
-      return "nvbandwidth";
-    case Tool::nccl_tests:
-      return "nccl-tests";
-  }
-  return "unknown tool";
-}
+std::string_view to_string(Tool tool) { return kTools[tool]; }
 
-Tool find_tool(std::string_view name) {
-  std::string known;
-  for (const Tool tool : kTools) {
-    if (to_string(tool) == name) return tool;
-    known += fmt::format(" {}", to_string(tool));
-  }
-  throw UsageError(fmt::format("unknown tool '{}' (there are:{})", name, known));
-}
+Tool find_tool(std::string_view name) { return value_named(kTools, name, "tool"); }
 
 Content read_content(const std::filesystem::path& file) {
   std::ifstream stream = bench::open_to_read(file);

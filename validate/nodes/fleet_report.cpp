@@ -12,6 +12,7 @@
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/tools/drawing.hpp"
 #include "platforms/tools/filter_program.hpp"
+#include "protocols/core/enum_table.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::validate {
@@ -31,17 +32,8 @@ constexpr auto kLeft = Column::Align::left;
 std::string percent(double fraction) { return fmt::format("{:+.1f} %", fraction * 100); }
 
 std::string_view to_string(State state) {
-  switch (state) {
-    case State::alike:
-      return "alike";
-    case State::slower:
-      return "slower";
-    case State::unjudged:
-      return "not judged";
-    case State::unread:
-      return "no result";
-  }
-  return "";
+  constexpr Words<State> kNames{"alike", "slower", "not judged", "no result"};
+  return kNames[state];
 }
 
 std::string platform_cell(const FleetRow& row) {

@@ -12,11 +12,12 @@
 #include "protocols/bench/results/frame.hpp"
 #include "protocols/bench/results/json_members.hpp"
 #include "protocols/bench/results/json_statistics.hpp"
+#include "protocols/core/enum_table.hpp"
 
 namespace twinlink::bench {
 namespace {
 
-constexpr std::array kPatterns{Pattern::pingpong, Pattern::bandwidth, Pattern::bidirectional, Pattern::copy};
+constexpr Words<Pattern> kPatterns{"pingpong", "bandwidth", "bidirectional", "copy"};
 constexpr auto kMostInt = static_cast<std::uint64_t>(std::numeric_limits<int>::max());
 
 nlohmann::json to_json(const Point& point, Provenance provenance) {
@@ -119,28 +120,9 @@ std::string OtherPair::what() const {
 
 std::string OtherPair::where_and_what() const { return fmt::format("{}-{}:{}", from, to, what()); }
 
-std::string_view to_string(Pattern pattern) {
-  switch (pattern) {
-    case Pattern::pingpong:
-      return "pingpong";
-    case Pattern::bandwidth:
-      return "bandwidth";
-    case Pattern::bidirectional:
-      return "bidirectional";
-    case Pattern::copy:
-      return "copy";
-  }
-  return "unknown pattern";
-}
+std::string_view to_string(Pattern pattern) { return kPatterns[pattern]; }
 
-Pattern find_pattern(std::string_view name) {
-  std::string known;
-  for (const Pattern pattern : kPatterns) {
-    if (to_string(pattern) == name) return pattern;
-    known += fmt::format(" {}", to_string(pattern));
-  }
-  throw UsageError(fmt::format("unknown pattern '{}' (there are:{})", name, known));
-}
+Pattern find_pattern(std::string_view name) { return value_named(kPatterns, name, "pattern"); }
 
 std::string heading_world(const std::string& world, const JsonValue& environment) {
   if (world != "measured" || !environment->is_object()) return world;

@@ -6,41 +6,21 @@
 #include <string>
 #include <utility>
 
+#include "protocols/core/enum_table.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::workloads {
 namespace {
 
-constexpr std::array kKinds{std::pair{std::string_view("c2c"), FftKind::c2c},
-                            std::pair{std::string_view("r2c"), FftKind::r2c},
-                            std::pair{std::string_view("c2r"), FftKind::c2r}};
-constexpr std::array kDecompositions{std::pair{std::string_view("slab"), Decomposition::slab},
-                                     std::pair{std::string_view("pencil"), Decomposition::pencil}};
-
-template <class Names>
-auto find_name(const Names& names, std::string_view name, const std::string& what) {
-  std::string all;
-  for (const auto& [each, value] : names) {
-    if (each == name) return value;
-    all += (all.empty() ? "" : ", ") + std::string(each);
-  }
-  throw UsageError("there is no " + what + " '" + std::string(name) + "' (there are: " + all + ")");
-}
-
-template <class Names, class Value>
-std::string_view name_of(const Names& names, Value value) {
-  for (const auto& [name, each] : names) {
-    if (each == value) return name;
-  }
-  return {};
-}
+constexpr Words<FftKind> kKinds{"c2c", "r2c", "c2r"};
+constexpr Words<Decomposition> kDecompositions{"slab", "pencil"};
 
 }  // namespace
 
-std::string_view to_string(FftKind kind) { return name_of(kKinds, kind); }
-std::string_view to_string(Decomposition decomposition) { return name_of(kDecompositions, decomposition); }
-FftKind find_fft_kind(std::string_view name) { return find_name(kKinds, name, "kind of transform"); }
-Decomposition find_decomposition(std::string_view name) { return find_name(kDecompositions, name, "decomposition"); }
+std::string_view to_string(FftKind kind) { return kKinds[kind]; }
+std::string_view to_string(Decomposition decomposition) { return kDecompositions[decomposition]; }
+FftKind find_fft_kind(std::string_view name) { return value_named(kKinds, name, "kind of transform"); }
+Decomposition find_decomposition(std::string_view name) { return value_named(kDecompositions, name, "decomposition"); }
 
 FftPlan::FftPlan(const Global& global, FftKind kind, Decomposition decomposition, std::span<const double> shares)
     : global_(global), complex_(global), kind_(kind) {

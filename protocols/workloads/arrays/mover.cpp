@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "protocols/core/blocks.hpp"
+#include "protocols/core/enum_table.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::workloads {
@@ -18,9 +19,7 @@ namespace {
 
 constexpr Stream kPackStream{12};
 
-constexpr std::array kPackings{std::pair{std::string_view("kernel"), RowPacking::kernel},
-                               std::pair{std::string_view("copies"), RowPacking::copies},
-                               std::pair{std::string_view("none"), RowPacking::none}};
+constexpr Words<RowPacking> kPackings{"kernel", "copies", "none"};
 
 /// What goes to a peer and what comes from it; null: nothing.
 struct Both {
@@ -52,19 +51,8 @@ std::vector<Block> as_they_lie(const ReshapePlan& plan, const Share& share, bool
 
 }  // namespace
 
-std::string_view to_string(RowPacking packing) {
-  for (const auto& [name, each] : kPackings) {
-    if (each == packing) return name;
-  }
-  return {};
-}
-
-RowPacking find_row_packing(std::string_view name) {
-  for (const auto& [each, packing] : kPackings) {
-    if (each == name) return packing;
-  }
-  throw UsageError("rows are not packed by '" + std::string(name) + "' (there are: kernel, copies, none)");
-}
+std::string_view to_string(RowPacking packing) { return kPackings[packing]; }
+RowPacking find_row_packing(std::string_view name) { return value_named(kPackings, name, "packing of rows"); }
 
 Outcome Mover::finish(std::vector<Op>& ops, std::string_view words) {
   const Seconds deadline = rank_.now() + timeout_;

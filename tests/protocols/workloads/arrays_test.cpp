@@ -200,8 +200,8 @@ TEST(Fourier, NamesAreFoundAsTheyArePrinted) {
   EXPECT_EQ(find_fft_kind("r2c"), FftKind::r2c);
   EXPECT_EQ(find_row_packing("copies"), RowPacking::copies);
   EXPECT_EQ(said_by([] { find_row_packing("rows"); }),
-            "rows are not packed by 'rows' (there are: kernel, copies, none)");
-  EXPECT_EQ(said_by([] { find_decomposition("c2c"); }), "there is no decomposition 'c2c' (there are: slab, pencil)");
+            "unknown packing of rows 'rows' (there are: kernel copies none)");
+  EXPECT_EQ(said_by([] { find_decomposition("c2c"); }), "unknown decomposition 'c2c' (there are: slab pencil)");
 }
 
 TEST(Fourier, EveryAxisIsTransformedOnce) {
