@@ -1,4 +1,5 @@
 #include "tests/model/engine/push_pair.hpp"
+#include "tests/support/said_by.hpp"
 
 #include <gtest/gtest.h>
 
@@ -45,13 +46,6 @@ void push(const Platform& platform, const std::vector<Place>& places, std::size_
 
 Signal signal_due(Seconds time) { return {kDone, static_cast<std::uint64_t>(std::llround(time.value() * kPerSecond))}; }
 
-std::string refusal(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "accepted";
-}
+std::string refusal(const std::function<void()>& call) { return said_by(call); }
 
 }  // namespace twinlink::model::testing

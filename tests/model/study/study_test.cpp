@@ -16,6 +16,7 @@
 #include "model/study/sweep/study_results.hpp"
 #include "protocols/core/errors.hpp"
 #include "tests/support/drawn.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -40,12 +41,7 @@ std::vector<std::vector<std::string>> values_of(const std::string& text) {
 }
 
 std::string refusal_of(const std::string& text) {
-  try {
-    read_study(study_file(text));
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return said_by<InputError>([&] { return read_study(study_file(text)); });
 }
 
 TEST(Study, CombinesAxes) {
@@ -183,7 +179,7 @@ TEST(Study, SaysWhereItIsWrong) {
     EXPECT_THAT(refusal_of("axes: {chunk: [1]}\nsamples: 2\nspread: {a: " + spread + "}\n"),
                 HasSubstr("'" + spread + "' is no spread above 0"));
   }
-  EXPECT_EQ(refusal_of("axes: {chunk: [1]}\nsamples: 2\nspread: {a: 100%}\n"), "accepted");
+  EXPECT_EQ(refusal_of("axes: {chunk: [1]}\nsamples: 2\nspread: {a: 100%}\n"), "nothing was refused");
   EXPECT_THAT(refusal_of("axes: {chunk: [1]}\naxis: 1\n"), HasSubstr("axis"));
   EXPECT_THAT(refusal_of("points: [{chunk: 1}, {depth: 1}]\n"), HasSubstr("same options as the first"));
   EXPECT_THAT(refusal_of("points: [{}, {}]\n"), HasSubstr("one option at least"));

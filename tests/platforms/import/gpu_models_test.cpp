@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "protocols/core/errors.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::platforms {
 namespace {
@@ -121,12 +122,7 @@ TEST(GpuModel, IsFoundByIdAndByWhatTellsItsNameFromOthers) {
   EXPECT_EQ(model_named("a100-sxm4-80").device_id, "10de:20b2");
   EXPECT_EQ(model_named("nvidia h200").device_id, "10de:2335");
   const auto refusal = [](const char* name) -> std::string {
-    try {
-      static_cast<void>(model_named(name));
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
+    return said_by<InputError>([&] { return model_named(name); });
   };
   EXPECT_THAT(refusal("A100"), HasSubstr("more than one GPU is called 'A100' (there are: Tesla P100-SXM2-16GB, "));
   EXPECT_THAT(refusal("Voodoo"), HasSubstr("no GPU is called 'Voodoo'"));

@@ -12,6 +12,7 @@
 #include "platforms/reader/platform_writer.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/core/errors.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::platforms {
 
@@ -29,12 +30,7 @@ inline Platform imported(const std::string& text, const std::string& gpu = {}) {
 inline std::vector<std::string> notes(const std::string& text) { return import_topology(text, "input", "test").notes; }
 
 inline std::string refusal(const std::string& text) {
-  try {
-    static_cast<void>(import_topology(text, "input", "test"));
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return said_by<InputError>([&] { return import_topology(text, "input", "test"); });
 }
 
 inline std::string peer_way(const Platform& platform, std::size_t a, std::size_t b) {

@@ -14,6 +14,7 @@
 #include "platforms/topology/topology.hpp"
 #include "tests/platforms/present.hpp"
 #include "tests/platforms/whole_platform.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::platforms {
 namespace {
@@ -318,12 +319,7 @@ TEST_F(IncludingPlatform, MayReachOneFileTwice) {
 
 /// What is said of a platform that includes `file`.
 std::string refusal_of_include(const fs::path& platform) {
-  try {
-    read_platform(platform);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "nothing was refused";
+  return said_by<InputError>([&] { return read_platform(platform); });
 }
 
 TEST_F(IncludingPlatform, QuotesOnlyWhatFollowsAKeyOfPlatforms) {
@@ -422,12 +418,7 @@ TEST(Override, OfOneUseOfAnAliasLeavesTheOthers) {
 }
 
 std::string message(const std::string& override_text) {
-  try {
-    read_good({override_text});
-  } catch (const UsageError& e) {
-    return e.what();
-  }
-  return "accepted";
+  return said_by([&] { return read_good({override_text}); });
 }
 
 TEST(Override, TakesWhatAPartMayHaveAndNoMore) {

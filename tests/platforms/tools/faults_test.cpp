@@ -15,6 +15,7 @@
 #include "platforms/topology/idle_faults.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/core/errors.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::platforms {
 namespace {
@@ -26,12 +27,7 @@ Platform sick(const std::string& name, const Faults& faults, const std::vector<s
 }
 
 std::string refusal(const std::string& name, const Faults& faults) {
-  try {
-    static_cast<void>(sick(name, faults));
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
+  return said_by([&] { return sick(name, faults); });
 }
 
 const Link& link_of(const Platform& platform, const std::string& name) {
@@ -58,12 +54,7 @@ TEST(Faults, WithoutNvlinkPeersGoAnotherWay) {
 
 /// Why a place cannot be used; empty: it can.
 std::string why_not(const Topology& topology, const Place& place) {
-  try {
-    topology.require(place);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
+  return said_by([&] { return topology.require(place); });
 }
 
 TEST(Faults, AGpuThatIsCutOffIsGoneAndTheOthersAreThere) {
@@ -71,7 +62,7 @@ TEST(Faults, AGpuThatIsCutOffIsGoneAndTheOthersAreThere) {
     const Platform platform = sick("keeneland-kids", {.failed = {part}});
     const Topology topology(platform);
     EXPECT_EQ(why_not(topology, {3, 1, {}}), "3/1 is gone: --fail " + part);
-    EXPECT_EQ(why_not(topology, {3, 2, {}}), "") << "it keeps its number";
+    EXPECT_EQ(why_not(topology, {3, 2, {}}), "nothing was refused") << "it keeps its number";
     const auto places = topology.places();
     EXPECT_EQ(places.size(), 240U);
     EXPECT_TRUE(std::ranges::none_of(places, [](const Place& place) { return place.gpu == 1; }));
@@ -95,7 +86,7 @@ TEST(Faults, AWholeNodeIsGone) {
   const Topology topology(platform);
   for (int gpu = 0; gpu < 3; ++gpu)
     EXPECT_EQ(why_not(topology, {1, gpu, {}}), "1/" + std::to_string(gpu) + " is gone: --fail node1");
-  EXPECT_EQ(why_not(topology, {2, 0, {}}), "");
+  EXPECT_EQ(why_not(topology, {2, 0, {}}), "nothing was refused");
   EXPECT_EQ(topology.places().size(), 357U);
   EXPECT_FALSE(topology.path({0, 0, {}}, {2, 0, {}}).same_node);
 }
@@ -135,8 +126,8 @@ TEST(Faults, AShareIsAboveNothingAndNotAboveAll) {
 TEST(Faults, AHubStandsForItsLinks) {
   const Platform platform = sick("keeneland-kids", {.failed = {"ioh1"}});
   const Topology topology(platform);
-  for (const int gpu : {1, 2}) EXPECT_NE(why_not(topology, {0, gpu, {}}), "") << gpu;
-  EXPECT_EQ(why_not(topology, {0, 0, {}}), "");
+  for (const int gpu : {1, 2}) EXPECT_NE(why_not(topology, {0, gpu, {}}), "nothing was refused") << gpu;
+  EXPECT_EQ(why_not(topology, {0, 0, {}}), "nothing was refused");
   EXPECT_THAT(refusal("keeneland-kids", {.failed = {"qpi"}}), HasSubstr("--fail qpi cuts parts off: no route from "));
 }
 
@@ -535,7 +526,7 @@ nodes:
 )";
   const Platform platform = read_platform(file, {}, Faults{.failed = {"1/gpu0"}});
   EXPECT_EQ(why_not(Topology(platform), {1, 0, {}}), "1/0 is gone: --fail 1/gpu0");
-  EXPECT_EQ(why_not(Topology(platform), {0, 0, {}}), "");
+  EXPECT_EQ(why_not(Topology(platform), {0, 0, {}}), "nothing was refused");
   EXPECT_THROW(read_platform(file, {}, Faults{.failed = {"0-1/gpu0"}}), UsageError);
   const Platform node = read_platform(file, {}, Faults{.failed = {"node0"}});
   EXPECT_TRUE(node.kinds.empty());
@@ -546,7 +537,7 @@ nodes:
 TEST(Faults, ANeighboursLinkIsNoWayToMemory) {
   const Platform platform = read_platform("tests/data/nvlink_and_pcie.yaml", {}, Faults{.failed = {"gpu1-pcie"}});
   EXPECT_EQ(why_not(Topology(platform), {0, 1, {}}), "0/1 is gone: --fail gpu1-pcie");
-  EXPECT_EQ(why_not(Topology(platform), {0, 2, {}}), "");
+  EXPECT_EQ(why_not(Topology(platform), {0, 2, {}}), "nothing was refused");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "platforms/reader/platform_reader.hpp"
 #include "protocols/core/errors.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::platforms {
 namespace {
@@ -69,12 +70,7 @@ TEST_F(PlacesInAFile, AreAtLeastOneAndOfManyMistakesNotAllAreSaid) {
   std::string lines;
   for (int i = 0; i < 201; ++i) lines += "0/3\n";
   const auto said = [&](const std::string& text) -> std::string {
-    try {
-      read(text);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
+    return said_by<InputError>([&] { return read(text); });
   };
   EXPECT_EQ(std::ranges::count(said(lines.substr(4 * 2)), '\n'), 198) << "199 mistakes";
   const std::string many = said(lines);
@@ -87,12 +83,7 @@ TEST(Placement, TakesAsManyAsThereAreRanks) {
   EXPECT_EQ(places_of_ranks(kids_platform(), "spread", 0).size(), 360U);
   EXPECT_EQ(places_of_ranks(kids_platform(), "spread", 360).back(), (Place{119, 2, {}}));
   const auto refusal = [](const std::string& how, int ranks) -> std::string {
-    try {
-      places_of_ranks(kids_platform(), how, ranks);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+    return said_by<Error>([&] { return places_of_ranks(kids_platform(), how, ranks); });
   };
   EXPECT_EQ(refusal("packed", 361), "--ranks 361: --place packed has places for 360");
   EXPECT_EQ(refusal("paked", 1), "--place paked: 'packed', 'spread' or a file that can be read");

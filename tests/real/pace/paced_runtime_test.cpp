@@ -10,6 +10,7 @@
 
 #include "real/system/pattern.hpp"
 #include "tests/real/pace/paced_fixture.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::real {
 namespace {
@@ -237,14 +238,7 @@ class PacedWithoutCosts : public PacedRuntimeTest {
 TEST_F(PacedWithoutCosts, WhatThePlatformHasNoCostForIsNamed) {
   std::byte* const device = runtime.allocate(kSize);
   const std::vector<Block> blocks{{0_B, 0_B, 8_B}};
-  const auto refusal = [](const auto& call) -> std::string {
-    try {
-      call();
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "accepted";
-  };
+  const auto refusal = [](const auto& call) -> std::string { return said_by<InputError>(call); };
   EXPECT_EQ(refusal([&] { runtime.copy_blocks(device, device, blocks, Stream{0}, Engine::dma); }),
             "sample.yaml: error: the platform has no 'driver.runtime.engine_block', which this run needs");
   EXPECT_EQ(refusal([&] { runtime.copy(device, device, 8_B, Stream{0}, Engine::kernel); }),

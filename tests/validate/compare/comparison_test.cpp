@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protocols/registry.hpp"
+#include "tests/support/said_by.hpp"
 #include "tests/validate/fixtures.hpp"
 
 namespace twinlink::validate {
@@ -30,12 +31,7 @@ Pair pair_of(const std::string& protocol, const Curve& measured_curve, const Cur
 
 /// The message of the InputError that comparing ends with; empty if there is none.
 std::string refusal(Recording first, Recording second, bool force = false) {
-  try {
-    compare_pair(std::move(first), std::move(second), force);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return said_by<InputError>([&] { return compare_pair(std::move(first), std::move(second), force); });
 }
 
 TEST(ComparePair, LikeWithLikeHasNothingToNote) {

@@ -6,6 +6,7 @@
 
 #include "protocols/core/errors.hpp"
 #include "protocols/registry.hpp"
+#include "tests/support/said_by.hpp"
 #include "tests/validate/fixtures.hpp"
 
 namespace twinlink::validate {
@@ -146,17 +147,12 @@ std::string refusal(const std::string& member, const nlohmann::json& value) {
                                       {"overrides", nlohmann::json::array()},
                                       {"intra_node", "shared-memory"}};
   result.environment.set(member, value);
-  try {
-    require_simulated_on(platform, result, "s.json");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return said_by<InputError>([&] { return require_simulated_on(platform, result, "s.json"); });
 }
 
 TEST(CurveSettings, AResultIsOfThePlatformThatItWasSimulatedOn) {
-  EXPECT_EQ(refusal("platform", "example"), "");
-  EXPECT_EQ(refusal("platform_file", "/else/where/example.yaml"), "");
+  EXPECT_EQ(refusal("platform", "example"), "nothing was refused");
+  EXPECT_EQ(refusal("platform_file", "/else/where/example.yaml"), "nothing was refused");
   EXPECT_EQ(refusal("platform", "other"),
             "s.json: error: simulated on platform 'other' of example.yaml, and not on 'example' of example.yaml");
   EXPECT_EQ(refusal("platform_file", "mine.yaml"),

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/said_by.hpp"
 #include "tests/validate/fixtures.hpp"
 #include "tests/validate/import/foreign_files.hpp"
 #include "tests/validate/scratch_folder.hpp"
@@ -25,12 +26,7 @@ class ReadRecording : public ::testing::Test {
     return folder_.write(name, content.dump());
   }
   static std::string refusal(const std::filesystem::path& file) {
-    try {
-      read_recording(file);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
+    return said_by<InputError>([&] { return read_recording(file); });
   }
 
   ScratchFolder folder_;

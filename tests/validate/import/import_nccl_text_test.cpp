@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/said_by.hpp"
 #include "validate/import/import.hpp"
 
 namespace twinlink::validate::nccl_text {
@@ -47,13 +48,7 @@ bench::WorkloadFile collective(const std::string& text, const ImportWishes& wish
   return std::get<bench::WorkloadFile>(imported(text, wishes));
 }
 std::string refusal_of(const std::string& text, const ImportWishes& wishes = {}) {
-  try {
-    std::ignore = imported(text, wishes);
-  } catch (const UsageError& error) {
-    EXPECT_EQ(error.exit_code(), ExitCode::bad_usage);
-    return error.what();
-  }
-  return "nothing was refused";
+  return said_by([&] { return imported(text, wishes); });
 }
 
 TEST(ImportNcclText, AnAllReduceIsAWorkload) {

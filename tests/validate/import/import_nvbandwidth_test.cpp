@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/said_by.hpp"
 #include "tests/validate/import/foreign_files.hpp"
 #include "validate/import/import.hpp"
 
@@ -24,13 +25,7 @@ bench::ProbeFile imported_probes(const json& content, const ImportWishes& wishes
 }
 
 std::string refusal_of_probes(const json& content, const ImportWishes& wishes = {.size = kSize}) {
-  try {
-    std::ignore = imported_probes(content, wishes);
-  } catch (const UsageError& error) {
-    EXPECT_EQ(error.exit_code(), ExitCode::bad_usage);
-    return error.what();
-  }
-  return "nothing was refused";
+  return said_by([&] { return imported_probes(content, wishes); });
 }
 
 /// What is said of the file after `spoil` was at its first test: host to device by the copy engine.
@@ -283,12 +278,7 @@ TEST(ImportNvbandwidthText, OldReleasesHaveNoughtBetweenAGpuAndItself) {
 
 TEST(ImportNvbandwidthText, WhatIsCutOffIsRefusedByItsLine) {
   const auto refusal = [](const std::string& text) -> std::string {
-    try {
-      std::ignore = probes_of_text(text);
-    } catch (const UsageError& error) {
-      return error.what();
-    }
-    return "nothing was refused";
+    return said_by([&] { return probes_of_text(text); });
   };
   const std::string begin =
       "Running device_to_device_memcpy_read_ce.\nmemcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n   0   1\n";

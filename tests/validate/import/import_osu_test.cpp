@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protocols/bench/results/osu_form.hpp"
+#include "tests/support/said_by.hpp"
 #include "tests/validate/fixtures.hpp"
 #include "tests/validate/import/foreign_files.hpp"
 #include "validate/import/import.hpp"
@@ -25,13 +26,7 @@ bench::Result imported_osu(const std::string& text, const ImportWishes& wishes =
 }
 
 std::string refusal_of_osu(const std::string& text, const ImportWishes& wishes = {}) {
-  try {
-    std::ignore = imported_osu(text, wishes);
-  } catch (const UsageError& error) {
-    EXPECT_EQ(error.exit_code(), ExitCode::bad_usage);
-    return error.what();
-  }
-  return "nothing was refused";
+  return said_by([&] { return imported_osu(text, wishes); });
 }
 
 /// osu_latency_75() with one row, or with `rows` in its place.
