@@ -31,18 +31,18 @@ TWINLINK_GPU_INLINE bool exchange(Block& block, const Program& p) {
   return true;
 }
 
-/// Rank 0 begins. What comes goes to the output, and what goes is the input: so both ends see whether it is right.
+/// Rank 0's bytes go to and fro as they do in a ring: who has them passes them on. Both ends keep them in the output,
+/// and so see whether they are right.
 template <class Block>
 TWINLINK_GPU_INLINE bool echo(Block& block, const Program& p) {
   Pipe<Block> pipe(block, p.format, 0, 0);
   const Share all{0, p.bytes};
   const bool begins = p.rank == 0;
-  for (std::uint64_t k = 0; k < p.echoes; ++k) {
-    if (begins && !pipe.send(all)) return false;
-    if (!pipe.recv(all)) return false;
-    if (!begins && !pipe.send(all)) return false;
+  if (begins && !pipe.send(all)) return false;
+  for (std::uint64_t k = begins ? 1 : 0; k < p.echoes; ++k) {
+    if (!pipe.recv_copy_send(all)) return false;
   }
-  return true;
+  return !begins || pipe.recv(all);
 }
 
 /// To the rank k places behind this one, and from the one k places before it, for one k after the other. Link k - 1

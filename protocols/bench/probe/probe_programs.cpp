@@ -152,8 +152,7 @@ void probe_hop(Prober& prober, RankId peer, bool leading, LineFormat format, boo
   const ScopedBuffer in(rank, Memory::device, kElement);
   const ScopedBuffer out(rank, Memory::device, kElement);
   const twinlink::Payload leaders{kFew};
-  const twinlink::Payload followers{kMore};
-  rank.fill(in.first(kElement), leading ? leaders : followers);
+  rank.fill(in.first(kElement), leaders);
   rank.fill(out.first(kElement), kSentinel);
   synchronize(rank, peer, prober.patience());
   const auto time = [&](std::uint64_t echoes) {
@@ -165,7 +164,7 @@ void probe_hop(Prober& prober, RankId peer, bool leading, LineFormat format, boo
     return std::max(time(kFew + kMore) - few, 0.0);
   });
   rounds /= 2.0 * kMore;
-  if (prober.plan().verify) prober.expect(out.first(kElement), leading ? followers : leaders, name);
+  if (prober.plan().verify) prober.expect(out.first(kElement), leaders, name);
   if (leading) prober.record(name, to_string(rank.place(peer)), kElement, std::move(rounds), true);
   end.close();
 }
