@@ -36,13 +36,15 @@ class SimBlock final : public FlowListener,
                        public std::enable_shared_from_this<SimBlock> {
  public:
   SimBlock(SimProgram& program, std::int32_t number)
-      : host_(program),
+      : programs_(program.world_.programs),
+        host_(program),
         p_(program.program_),
         channel_(number % p_.channels),
         role_(number / p_.channels),
-        stack_(take_stack(program.world_.programs)),
+        stack_(take_stack(programs_)),
         fiber_(stack_) {}
-  ~SimBlock() override { host_.world_.programs.free_stacks.push_back(std::move(stack_)); }
+  /// An event may hold it longer than its program is there.
+  ~SimBlock() override { programs_.free_stacks.push_back(std::move(stack_)); }
 
   void begin() {
     fiber_.begin([](void* block) { static_cast<SimBlock*>(block)->run(); }, this);
@@ -352,6 +354,7 @@ class SimBlock final : public FlowListener,
     }
   }
 
+  ProgramWorld& programs_;
   SimProgram& host_;
   const gpu::Program& p_;
   std::int32_t channel_;
