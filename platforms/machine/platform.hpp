@@ -193,6 +193,11 @@ struct BlockCosts {
   // The same where these are lines; absent: `rate`.
   std::optional<Sourced<Rate>> ll_rate{};
   std::optional<Sourced<Rate>> ll128_rate{};
+  // The same of what a block passes on, in rings and trees, where it waits for every line that it stores; absent: as
+  // above.
+  std::optional<Sourced<Rate>> passing{};
+  std::optional<Sourced<Rate>> ll_passing{};
+  std::optional<Sourced<Rate>> ll128_passing{};
   Sourced<Seconds> ll{};      ///< a line of LL
   Sourced<Seconds> ll128{};   ///< a line of LL128
   Sourced<Seconds> simple{};  ///< a slot of Simple: barrier, fence and counter
@@ -204,11 +209,27 @@ struct BlockCosts {
   std::optional<Sourced<Seconds>> graph_start{};
   /// From the end of a program until the next one of its graph begins; absent: as nothing.
   std::optional<Sourced<Seconds>> next{};
+  /// From the beginning of a program until it looks for its first slot, as its text comes from memory first; absent: as
+  /// nothing. Of LL128 and of Simple, absent: as of LL.
+  std::optional<Sourced<Seconds>> fetch{};
+  std::optional<Sourced<Seconds>> ll128_fetch{};
+  std::optional<Sourced<Seconds>> simple_fetch{};
 
   [[nodiscard]] Rate rate_of(gpu::LineFormat format) const {
     if (format == gpu::LineFormat::ll && ll_rate) return ll_rate->value;
     if (format == gpu::LineFormat::ll128 && ll128_rate) return ll128_rate->value;
     return rate.value;
+  }
+  [[nodiscard]] Rate passing_of(gpu::LineFormat format) const {
+    const auto& own = format == gpu::LineFormat::simple ? passing
+                      : format == gpu::LineFormat::ll   ? ll_passing
+                                                        : ll128_passing;
+    return own ? own->value : rate_of(format);
+  }
+  [[nodiscard]] Seconds fetch_of(gpu::LineFormat format) const {
+    const auto& own = format == gpu::LineFormat::simple ? simple_fetch : ll128_fetch;
+    if (format != gpu::LineFormat::ll && own) return own->value;
+    return fetch ? fetch->value : Seconds{};
   }
   /// From a store until the peer's block goes on, beside the way.
   [[nodiscard]] Seconds hop_of(gpu::LineFormat format) const {
@@ -232,6 +253,7 @@ struct GpuType {
   bool unified_addressing = true;
   CopyCosts copies{};
   std::optional<BlockCosts> blocks{};          ///< absent: nobody knows, and such programs do not run on it
+  std::optional<BlockCosts> library_blocks{};  ///< the same of the kernels of NCCL itself; absent: as ours
   std::optional<TransformCosts> transforms{};  ///< absent: nobody knows, and nothing is transformed on it
 };
 

@@ -59,6 +59,12 @@ void each_field(Either<BlockCosts> auto& blocks, const auto& visit) {
   visit("start", blocks.start);
   visit("graph_start", blocks.graph_start);
   visit("next", blocks.next);
+  visit("passing", blocks.passing);
+  visit("ll_passing", blocks.ll_passing);
+  visit("ll128_passing", blocks.ll128_passing);
+  visit("fetch", blocks.fetch);
+  visit("ll128_fetch", blocks.ll128_fetch);
+  visit("simple_fetch", blocks.simple_fetch);
 }
 
 void each_field(Either<TransformCosts> auto& transforms, const auto& visit) {
@@ -69,6 +75,7 @@ void each_field(Either<TransformCosts> auto& transforms, const auto& visit) {
 void each_field(Either<GpuType> auto& type, const auto& visit) {
   visit("memory", type.memory);
   visit("blocks", type.blocks);
+  visit("library_blocks", type.library_blocks);
   visit("transforms", type.transforms);
 }
 

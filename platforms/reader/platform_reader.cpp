@@ -121,6 +121,10 @@ GpuType read_gpu_type(const std::string& name, Section& section) {
   if (section.find("blocks") != nullptr) {
     section.nested("blocks", "'blocks'", [&](Section& blocks) { read_numbers(blocks, type.blocks.emplace()); });
   }
+  if (section.find("library_blocks") != nullptr) {
+    section.nested("library_blocks", "'library_blocks'",
+                   [&](Section& blocks) { read_numbers(blocks, type.library_blocks.emplace()); });
+  }
   if (section.find("transforms") != nullptr) {
     section.nested("transforms", "'transforms'",
                    [&](Section& transforms) { read_numbers(transforms, type.transforms.emplace()); });

@@ -210,6 +210,9 @@ TWINLINK_GPU constexpr bool is_switched(const Program& p) {
 TWINLINK_GPU constexpr bool has_experts(const Program& p) {
   return p.operation == Operation::dispatch || p.operation == Operation::combine;
 }
+TWINLINK_GPU constexpr bool moves_nothing(const Program& p) {
+  return p.operation == Operation::clear || (p.bytes == 0 && p.received == 0 && p.experts == 0);
+}
 /// Is there a message each way, or one way alone?
 TWINLINK_GPU constexpr bool is_of_two(const Program& p) {
   return p.operation == Operation::exchange || p.operation == Operation::put;

@@ -50,8 +50,6 @@ bool fits(const ChannelPosition& position, const Work& work) {
   return may_be(position.above) && !alone;
 }
 
-bool moves_nothing(const Program& p) { return p.bytes == 0 && p.received == 0; }
-
 void require_stands(const Work& work, const std::string& what) {
   const auto channels = static_cast<std::size_t>(work.program.channels);
   if (work.positions.empty()) return;

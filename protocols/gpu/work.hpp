@@ -44,6 +44,8 @@ struct Work {
   std::span<const std::int32_t> orders{};
   std::span<const std::uint64_t> numbers{};  ///< of blocks to experts: what lies where (experts.hpp)
   int times = 1;                             ///< so many runs follow each other in one graph
+  /// A simulation times the kernels of NCCL itself, where the platform has their costs.
+  bool library = false;
 };
 
 /// The place of a rank where Work::positions is empty: in the one ring of all ranks in their order.

@@ -136,7 +136,8 @@ class NcclCommunicator final : public Communicator {
                          .links = links,
                          .positions = layout.positions,
                          .orders = layout.orders,
-                         .times = times};
+                         .times = times,
+                         .library = options_.library};
     rank_.step("launch");
     carrier.watch(rank_.launch(work, Stream{0}));
     for (const RankId peer : std::set<RankId>(layout.peers.begin(), layout.peers.end())) {

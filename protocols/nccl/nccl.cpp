@@ -157,7 +157,9 @@ class NcclChannel final : public Channel {
     }
     const gpu::Link link = fifos_.link(choice.format);
     rank_.step("launch");
-    carrier.watch(rank_.launch({.program = program, .input = out, .output = in, .links = {&link, 1}}, fifos_.stream()));
+    carrier.watch(
+        rank_.launch({.program = program, .input = out, .output = in, .links = {&link, 1}, .library = options_.library},
+                     fifos_.stream()));
     fifos_.count(program);
   }
 

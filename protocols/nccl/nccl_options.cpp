@@ -29,6 +29,7 @@ constexpr Choices kLevelNames{OptionChoice<MostLevel>{"auto", std::nullopt}, Opt
                               OptionChoice<MostLevel>{"NVL", Level::nvl},    OptionChoice<MostLevel>{"PIX", Level::pix},
                               OptionChoice<MostLevel>{"PXB", Level::pxb},    OptionChoice<MostLevel>{"PHB", Level::phb},
                               OptionChoice<MostLevel>{"SYS", Level::sys}};
+constexpr Choices kKernels{OptionChoice<bool>{"nccl", true}, OptionChoice<bool>{"twinlink", false}};
 using Format = std::optional<LineFormat>;
 constexpr Choices kFormats{
     OptionChoice<Format>{"auto", std::nullopt},        OptionChoice<Format>{"ll", LineFormat::ll},
@@ -47,6 +48,8 @@ constexpr std::array kOptions{
     Option{"max_channels", "COUNT", "0", "as NCCL chooses, but no more; 0: no limit"},
     Option{"buffer", "SIZE", "0",
            "of a channel's FIFO, whose slots are then a part of it; 0: as many slots as the depth"},
+    Option{"kernels", kKernels.names(), "nccl",
+           "whose times a simulation gives, where the platform knows those of NCCL's kernels; real GPUs run ours"},
     Option{"nvls_enable", kSwitch.names(), "1", "let a switch that adds up do it where the rule chooses so"},
     Option{"p2p_disable", kSwitch.names(), "0", "meet in host memory even where GPUs reach each other's"},
     Option{"p2p_level", kLevelNames.names(), "auto",
@@ -143,6 +146,7 @@ Options read_options(const Protocol& protocol, const Settings& settings) {
   Options options;
   options.fixed.formats = chosen(read, "proto", kFormats);
   options.fixed.algorithms = chosen(read, "algo", kAlgorithms);
+  options.library = read.choice("kernels", kKernels);
   options.nvls = read.choice("nvls_enable", kSwitch);
   require_switch(options);
   options.p2p_level = read.choice("p2p_disable", kSwitch) ? Level::loc : read.choice("p2p_level", kLevelNames);

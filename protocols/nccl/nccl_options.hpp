@@ -21,6 +21,7 @@ struct Options {
   int least_channels = 0;  ///< as the user wants it, as the next one; 0: no limit
   int most_channels = 0;
   std::optional<Level> p2p_level{};  ///< the user's; loc: nowhere
+  bool library = true;               ///< a simulation times NCCL's own kernels
   bool nvls = true;
   bool shm = true;
 

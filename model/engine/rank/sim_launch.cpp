@@ -21,7 +21,7 @@ Part SimRank::program_memory(const View& view, bool opened) const {
 
 /// Stores go to the peer's slots, and loads come from the rank's own, which may lie in host memory. A link that CPUs
 /// carry has both slots here, and its counters in host memory, whatever memory has the slots.
-SimProgram::Link SimRank::program_link(const gpu::Link& link, Rate rate) {
+SimProgram::Link SimRank::program_link(const gpu::Link& link, Rate rate, Rate passing) {
   const auto copied = [](std::span<const std::uint64_t> counts) {
     return std::vector<std::uint64_t>(counts.begin(), counts.end());
   };
@@ -36,6 +36,7 @@ SimProgram::Link SimRank::program_link(const gpu::Link& link, Rate rate) {
     result.theirs = program_memory(link.theirs, !link.carried);
     const End there = end_of(result.theirs, Engine::kernel, gpu);
     result.out = world_.machine.block(place(id_).node, own, there, rate);
+    result.passing = world_.machine.block(place(id_).node, own, there, passing);
     result.way_out = world_.topology.latency(own.location, there.location);
   }
   if (link.window.buffer.id != 0) result.window = program_memory(link.window, true);
@@ -51,7 +52,8 @@ SimProgram::Link SimRank::program_link(const gpu::Link& link, Rate rate) {
 Op SimRank::launch(const gpu::Work& work, Stream stream) {
   require_stream(stream);
   gpu::require_work(work);
-  const std::optional<BlockCosts>& costs = world_.topology.type_of(world_.gpu_of(id_)).blocks;
+  const GpuType& type = world_.topology.type_of(world_.gpu_of(id_));
+  const std::optional<BlockCosts>& costs = work.library && type.library_blocks ? type.library_blocks : type.blocks;
   if (!costs) {
     throw UnavailableError("the platform does not say what thread blocks do: the GPU type of rank " +
                            std::to_string(id_.value) + " has no 'blocks'");
@@ -63,8 +65,10 @@ Op SimRank::launch(const gpu::Work& work, Stream stream) {
                           .orders = {work.orders.begin(), work.orders.end()},
                           .numbers = {work.numbers.begin(), work.numbers.end()},
                           .own = world_.machine.block(place(id_).node, own, own, std::nullopt),
+                          .own_alone = world_.machine.block(place(id_).node, own, own, costs->rate.value),
                           .times = work.times,
-                          .gap = or_none(costs->next)};
+                          .gap = or_none(costs->next),
+                          .fetch = gpu::moves_nothing(work.program) ? Seconds{} : costs->fetch_of(work.program.format)};
   if (parts.positions.empty()) parts.positions.assign(channels, gpu::usual_position(work.program));
   for (const View* view : {&work.input, &work.output}) {
     if (view->buffer.id == 0) continue;
@@ -73,7 +77,8 @@ Op SimRank::launch(const gpu::Work& work, Stream stream) {
     operation->others.push_back(part);
   }
   for (const gpu::Link& link : work.links) {
-    parts.links.push_back(program_link(link, costs->rate_of(work.program.format)));
+    parts.links.push_back(
+        program_link(link, costs->rate_of(work.program.format), costs->passing_of(work.program.format)));
     operation->others.push_back(parts.links.back().mine);
     for (const Part& part : {parts.links.back().theirs, parts.links.back().window}) {
       if (part.allocation) operation->others.push_back(part);

@@ -195,7 +195,7 @@ class SimBlock final : public FlowListener,
  private:
   void run() {
     try {
-      if (host_.given_up_) return;
+      if (host_.given_up_ || !rest(host_.parts_.fetch)) return;
       if (gpu::is_switched(p_)) {
         static_cast<void>(gpu::switch_all_reduce(*this, p_));
       } else {
@@ -271,14 +271,15 @@ class SimBlock final : public FlowListener,
   void start_flows(const gpu::Move& move) {
     const std::uint64_t stored = gpu::stored(p_.format, move.bytes);
     std::uint64_t own = 0;  // bytes that the GPU's memory gives or takes; a copy within it is worth twice its bytes
-    if (move.into != gpu::kNoLink) start(of(move.into).out, stored);
+    const bool sends = move.into != gpu::kNoLink;
+    if (sends) start(move.from == gpu::kNoLink ? of(move.into).out : of(move.into).passing, stored);
     if (move.from != gpu::kNoLink) {
       if (of(move.from).in.empty()) own += stored;
       start(of(move.from).in, stored);
     }
     if (move.in != gpu::Region::none) own += move.bytes;
     if (move.out != gpu::Region::none) own += move.bytes;
-    start(host_.parts_.own, (own + 1) / 2);
+    start(sends ? host_.parts_.own : host_.parts_.own_alone, (own + 1) / 2);
   }
   bool await_flows() {
     while (flowing_ > 0) {

@@ -97,10 +97,11 @@ class SimProgram {
     std::vector<std::uint64_t> received{};
     std::vector<std::uint64_t> sent_each{};
     std::vector<std::uint64_t> received_each{};
-    std::vector<FlowRoute> out{};  ///< of a block's stores into the peer's slots
-    std::vector<FlowRoute> in{};   ///< of its loads from its own slots, where they lie in host memory
-    Seconds way_out{};             ///< to the peer's slots
-    Seconds way_in{};              ///< until a load from its own is back; zero in its own GPU's memory
+    std::vector<FlowRoute> out{};      ///< of a block's stores into the peer's slots
+    std::vector<FlowRoute> passing{};  ///< the same of what it has from another slot
+    std::vector<FlowRoute> in{};       ///< of its loads from its own slots, where they lie in host memory
+    Seconds way_out{};                 ///< to the peer's slots
+    Seconds way_in{};                  ///< until a load from its own is back; zero in its own GPU's memory
   };
   struct Parts {
     Part input{};
@@ -109,13 +110,15 @@ class SimProgram {
     std::vector<gpu::ChannelPosition> positions{};  ///< by channel
     std::vector<std::int32_t> orders{};             ///< as gpu::Work has them
     std::vector<std::uint64_t> numbers{};
-    std::vector<FlowRoute> own{};  ///< within the GPU's memory
+    std::vector<FlowRoute> own{};        ///< within the GPU's memory
+    std::vector<FlowRoute> own_alone{};  ///< the same of a block that stores nothing to a peer meanwhile
     // Of a program whose switch adds up.
     std::vector<FlowRoute> sums{};    ///< of what the GPU reads added up
     std::vector<FlowRoute> spread{};  ///< of what it stores to all
     Seconds way_sum{};                ///< from a read's request until its sum begins to come
     int times = 1;
-    Seconds gap{};  ///< from the end of a run until the next one begins
+    Seconds gap{};    ///< from the end of a run until the next one begins
+    Seconds fetch{};  ///< from then until a block looks for its first slot
   };
 
   /// `world` and the rank's `event_queue` outlive it.

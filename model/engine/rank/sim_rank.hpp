@@ -102,7 +102,7 @@ class SimRank final : public MeasuredRank {
   Op run_copy(const OperationPtr& operation);
   OperationPtr make_kernel(Stream stream);
   [[nodiscard]] Part program_memory(const View& view, bool opened) const;
-  [[nodiscard]] SimProgram::Link program_link(const gpu::Link& link, Rate rate);
+  [[nodiscard]] SimProgram::Link program_link(const gpu::Link& link, Rate rate, Rate passing);
   void add_switch(Rate rate, SimProgram::Parts& parts) const;
   Op compute_on_host(Seconds duration);
 

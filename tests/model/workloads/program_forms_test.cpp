@@ -133,25 +133,67 @@ TEST(ProgramForms, LinesHaveTheirOwnRates) {
   expect_near(beside_hops("ll128", kHopLl128), 128_B / kBlockRate * 4);
 }
 
+/// What a block passes on has a rate of its own, which its own bytes have not.
+TEST(ProgramForms, WhatIsPassedOnHasItsOwnRate) {
+  Platform platform = machine_with_blocks();
+  platform.gpu_types.front().blocks->passing = made_up(Rate{kBlockRate.bytes_per_second() / 2});
+  constexpr Bytes kChunk = 16_KiB;
+  expect_near(time_on(platform, peers(3), settings_of("simple", 1), Collective::all_reduce, kChunk * 3),
+              kOverhead + (kChunk / kBlockRate + kHopSimple) + (kChunk / kBlockRate * 2 + kHopSimple) * 3 +
+                  kChunk / kBlockRate);
+}
+
+/// The text of a kernel comes from memory before its first slot, in each program of a graph.
+TEST(ProgramForms, AProgramThatMovesBytesFetchesItsTextFirst) {
+  for (const auto& [format, fetch] : {std::pair{"ll", 1.25_us}, {"ll128", 2.25_us}, {"simple", 1.25_us}}) {
+    const auto with = [&](bool fetches) {
+      Platform platform = machine_with_launches();
+      BlockCosts& blocks = *platform.gpu_types.front().blocks;
+      if (fetches) blocks.fetch = made_up(1.25_us);
+      if (fetches) blocks.ll128_fetch = made_up(2.25_us);
+      return time_on(platform, peers(2), settings_of(format, 1), Collective::all_reduce, kElements, 3);
+    };
+    expect_near(with(true), with(false) + fetch * 3);
+  }
+}
+
+/// NCCL's kernels have costs of their own; who asks for ours gets ours.
+TEST(ProgramForms, TheKernelsOfALibraryHaveTheirOwnCosts) {
+  Platform platform = machine_with_launches();
+  platform.gpu_types.front().library_blocks = platform.gpu_types.front().blocks;
+  BlockCosts& library = *platform.gpu_types.front().library_blocks;
+  library.ll = made_up(kLl * 3);
+  library.next = made_up(kNext * 4);
+  const auto with = [&](const std::string& kernels) {
+    Settings settings = settings_of("ll", 1);
+    settings.options.emplace("kernels", kernels);
+    return time_on(platform, peers(2), settings, Collective::all_reduce, kElements, 2);
+  };
+  const Seconds launched = kGraphCall + kGraphStart + kEnd;
+  expect_near(with("twinlink"), launched + kTwoHops * 2 + kNext);
+  expect_near(with("nccl"), launched + (kTwoHops + kLl * 4) * 2 + kNext * 4);
+}
+
 /// A slot is seen whole: each step stores it, and then comes the hop.
 TEST(ProgramForms, AnAllReduceInSimpleStoresASlotAndTellsItInEachStep) {
   constexpr Bytes kChunk = 16_KiB;
   expect_near(time_of(peers(3), settings_of("simple", 1), Collective::all_reduce, kChunk * 3),
-              kOverhead + (kChunk / kBlockRate + kHopSimple) * 4 + kChunk / kLocal);
+              kOverhead + (kChunk / kBlockRate + kHopSimple) * 4 + kChunk / kBlockRate);
 }
 
 TEST(ProgramForms, AnAllGatherHasHalfTheStepsOfAnAllReduce) {
   constexpr Bytes kChunk = 16_KiB;
   expect_near(time_of(peers(3), settings_of("simple", 1), Collective::all_gather, kChunk * 3),
-              kOverhead + (kChunk / kBlockRate + kHopSimple) * 2 + kChunk / kLocal);
+              kOverhead + (kChunk / kBlockRate + kHopSimple) * 2 + kChunk / kBlockRate);
 }
 
 TEST(ProgramForms, SlotsOfABroadcastFollowEachOther) {
   constexpr Bytes kSlot = 64_KiB;
   constexpr int kSlots = 6;
   // Of the chain of three two hops, and the other slots behind the first one.
-  expect_near(time_of(peers(3), settings_of("simple", 1, kSlot), Collective::broadcast, kSlot * kSlots),
-              kOverhead + (kSlot / kBlockRate + kHopSimple) * 2 + kSlot / kBlockRate * (kSlots - 1) + kSlot / kLocal);
+  expect_near(
+      time_of(peers(3), settings_of("simple", 1, kSlot), Collective::broadcast, kSlot * kSlots),
+      kOverhead + (kSlot / kBlockRate + kHopSimple) * 2 + kSlot / kBlockRate * (kSlots - 1) + kSlot / kBlockRate);
 }
 
 /// Half of what lines of LL carry are flags, and of LL128 a sixteenth.
@@ -166,7 +208,7 @@ TEST(ProgramForms, FlagsTakeTheirShareOfALink) {
 TEST(ProgramForms, ASenderWaitsForCredit) {
   constexpr Bytes kSlot = 1_KiB;
   constexpr int kSlots = 10;
-  const Seconds local = kSlot / kLocal;
+  const Seconds local = kSlot / kBlockRate;
   std::vector<Seconds> sent;
   std::vector<Seconds> taken;
   for (std::size_t k = 0; k < kSlots; ++k) {
@@ -180,7 +222,7 @@ TEST(ProgramForms, ASenderWaitsForCredit) {
 /// Blocks add up until a kernel's stores reach no more. The last slots of all are taken in at once.
 TEST(ProgramForms, BlocksMoveMoreUntilTheyShareWhatAKernelReaches) {
   for (const auto& [channels, rate] : {std::pair{4, Rate{4e9}}, {8, kKernelPush}}) {
-    const Seconds last = 64_KiB * static_cast<std::uint64_t>(channels) / kLocal;
+    const Seconds last = 64_KiB / kBlockRate;
     const Seconds time = time_of_message(peers(2), settings_of("simple", channels), 8_MiB);
     EXPECT_NEAR(time.value() / (kOverhead + 8_MiB / rate + kHopSimple + last).value(), 1, 1e-4) << channels;
   }
@@ -191,7 +233,7 @@ TEST(ProgramForms, BlocksMoveMoreUntilTheyShareWhatAKernelReaches) {
 class LargeRing : public ::testing::TestWithParam<Collective> {};
 
 TEST_P(LargeRing, BeginsItsChannelsApartAndKeepsTheLinksBusy) {
-  constexpr int kChannels = 12;
+  constexpr int kChannels = 24;
   constexpr Bytes kSize{kChannels * 2 * 40 * (64_KiB).count()};
   const Seconds sending = Bytes{kSize.count() / (GetParam() == Collective::all_reduce ? 1 : 2)} / kKernelPush;
   const Seconds time = time_of(peers(2), settings_of("simple", kChannels), GetParam(), kSize);
@@ -216,7 +258,7 @@ TEST(ProgramForms, MessagesBothWaysPassEachOther) {
     EXPECT_TRUE(channel->exchange({&out, 1}, {&in, 1}).ok());
     last = std::max(last, rank.now() - start);
   });
-  expect_near(last, kOverhead + kSlot * 4 / kBlockRate + kHopSimple + kSlot / kLocal);
+  expect_near(last, kOverhead + kSlot * 4 / kBlockRate + kHopSimple + kSlot / kBlockRate);
 }
 
 /// Without peer access the slots lie in the receiver's host memory: a store goes there, and a load fetches it.

@@ -108,11 +108,15 @@ Seconds time_to_experts(bool back, const Experts& experts, Bytes block, int time
   });
 }
 
-/// A block stores what it has for each rank and expert, one after the other; the last one is seen, and taken out by all
-/// blocks at once.
+/// A block stores what it has for all ranks, one expert after the other. Another one takes out what has come, in the
+/// order of ranks: behind the last slot of all, or behind the last one of the first rank all those of the others.
 Seconds form_of(const Experts& experts, Bytes block, Rate rate) {
-  const auto sent = static_cast<std::uint64_t>((experts.ranks - 1) * experts.of_each);
-  return kOverhead + block * sent / rate + kHopSimple + block * static_cast<std::uint64_t>(experts.blocks) / kLocal;
+  const auto others = static_cast<std::uint64_t>(experts.ranks - 1);
+  const auto each = static_cast<std::uint64_t>(experts.of_each / experts.blocks);
+  const auto after = [&](std::uint64_t sent, std::uint64_t taken) {
+    return block * (sent * static_cast<std::uint64_t>(experts.blocks)) / rate + kHopSimple + block * taken / kBlockRate;
+  };
+  return kOverhead + std::max(after(each * others, 1), after((each - 1) * others + 1, 1 + (others - 1) * each));
 }
 
 class ToExperts : public ::testing::TestWithParam<std::tuple<bool, Experts>> {};
