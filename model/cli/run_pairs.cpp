@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "model/study/idle_options.hpp"
 #include "model/study/jobs/protocol_choice.hpp"

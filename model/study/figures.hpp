@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/engine/flows/platform_names.hpp"
 #include "platforms/machine/platform.hpp"
 #include "protocols/bench/cli/options.hpp"
 #include "protocols/bench/results/results.hpp"

@@ -12,6 +12,7 @@
 #include "protocols/bench/results/settings_text.hpp"
 #include "protocols/bench/workload/array_job.hpp"
 #include "protocols/bench/workload/measure_workload.hpp"
+#include "protocols/bench/workload/message_costs.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/workloads/goal/job.hpp"
 #include "protocols/workloads/groups.hpp"
@@ -19,6 +20,7 @@
 namespace twinlink::bench {
 
 using workloads::Algorithm;
+using workloads::elements_of;
 using workloads::Schedule;
 using workloads::Shape;
 
