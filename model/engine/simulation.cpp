@@ -108,6 +108,7 @@ Seconds simulate(const Platform& platform, std::span<const Place> places,
   EventLoop loop(engine, options.engine == SimulationOptions::Engine::exact);
   Machine machine(loop.network(), topology, places);
   SimWorld world(topology, machine, loop, places, options.observer);
+  world.programs.observer = options.on_block_step;
   if (options.on_flow) loop.network().observe(options.on_flow);
   if (options.link_use != nullptr) *options.link_use = [&] { return machine.link_use(); };
 

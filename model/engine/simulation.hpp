@@ -35,6 +35,8 @@ struct SimulationOptions {
   Engine engine = Engine::automatic;
   /// Told of every operation when it ends; may be empty.
   OpObserver observer{};
+  /// Told of every step of a program's thread blocks when it ends; may be empty.
+  BlockObserver on_block_step{};
   /// Told of every flow when it ends; may be empty.
   std::function<void(const FlowRecord&)> on_flow{};
   /// Gets the faults of the command line that have made no difference, each with its reason, and the ways within a

@@ -47,7 +47,7 @@ void Carrier::await_next(std::size_t index) {
       pass(index, slot);
       continue;
     }
-    rank_.step("await slot");
+    rank_.step("proxy: await slot");
     const FifoSlot awaited = course.outward ? slot_of(course, slot, FifoSlot::Event::filled)
                                             : slot_of(course, slot - slots, FifoSlot::Event::read);
     return add(rank_.await_slot(awaited), {Kind::slot, index, slot});
@@ -62,7 +62,7 @@ void Carrier::pass(std::size_t index, std::size_t slot) {
   const std::uint64_t step = passage.first + slot;
   const View bytes = passage.filled.slice(Bytes{gpu::kSlotsAt + step % program.slots * gpu::slot_room(program)},
                                           Bytes{gpu::stored(program.format, passage.bytes[slot])});
-  rank_.step(course.outward ? "send" : "receive");
+  rank_.step(course.outward ? "proxy: send" : "proxy: receive");
   const Op op =
       course.outward ? rank_.send(passage.peer, passage.tag, bytes) : rank_.receive(passage.peer, passage.tag, bytes);
   add(op, {Kind::message, index, slot});
@@ -73,7 +73,7 @@ void Carrier::has_passed(std::size_t index, std::size_t slot) {
   Course& course = courses_[index];
   course.passed[slot] = true;
   for (; course.raised < course.passed.size() && course.passed[course.raised]; ++course.raised) {
-    rank_.step("raise");
+    rank_.step("proxy: raise");
     rank_.raise_slot(slot_of(course, course.raised, course.outward ? FifoSlot::Event::read : FifoSlot::Event::filled));
   }
 }

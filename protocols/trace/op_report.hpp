@@ -39,8 +39,26 @@ struct OpReport {
   bool woke = false;              ///< its rank did nothing but wait for it, and for others, when it ended
   bool awaited_receiver = false;  ///< of a send by rendezvous: it went on when the receiver had come
   std::vector<std::uint64_t> flows{};  ///< that carried its bytes: the numbers of their records
+  std::uint64_t launch = 0;            ///< of a simulated program: its number, from 1 on
+  std::uint64_t blocks = 0;  ///< of a program, or a wait for a slot: the BlockStep that it ended with; 0: not known
 };
 using OpObserver = std::function<void(const OpReport&)>;
+
+/// What a thread block of a simulated program did, or what came to it. Each follows one other without a gap, back to
+/// where a program began or a CPU told one something.
+struct BlockStep {
+  std::uint64_t number = 0;  ///< from 1 on, in the order of their ends
+  std::uint64_t before = 0;  ///< the one that it follows; 0: it is the first
+  std::uint64_t launch = 0;  ///< of a first one: with which program it began; 0: the CPU of `rank` told something
+  RankId rank{};
+  std::int32_t channel = 0;
+  std::string_view what{};  ///< "slot", "hop"
+  Bytes size{};             ///< that moved
+  Seconds began{};
+  Seconds ended{};
+  std::vector<std::uint64_t> flows{};  ///< as OpReport has them
+};
+using BlockObserver = std::function<void(const BlockStep&)>;
 
 /// The words of its step, unless the program that runs the protocols talks to itself: "program: send".
 std::string words_of(const OpReport& report);

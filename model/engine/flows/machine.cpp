@@ -133,6 +133,11 @@ std::vector<LinkUse> Machine::link_use() const {
     const std::vector<Gpu>& gpus = topology_.graph().gpus;
     add(fmt::format("node {} driver between {} and {}", node, gpus[a].name, gpus[b].name), link);
   }
+  for (const auto& [place, link] : added_up_) {
+    const auto& [node, gpu, to_switch] = place;
+    add(fmt::format("node {} {} sums {} the switch", node, topology_.graph().gpus[gpu].name, to_switch ? "to" : "from"),
+        link);
+  }
   const std::map fabric(between_switches_.begin(), between_switches_.end());
   for (const auto& [number, link] : fabric) add(fabric_link_name(number), link);
   for (std::size_t rank = 0; rank < cpus_.size(); ++rank) add(fmt::format("CPU of rank {}", rank), cpus_[rank]);

@@ -87,7 +87,8 @@ Op SimRank::launch(const gpu::Work& work, Stream stream) {
   if (gpu::is_switched(work.program)) add_switch(costs->rate.value, parts);
   operation->report.verb = "launch";
   operation->report.size = Bytes{work.program.bytes};
-  operation->program = std::make_shared<SimProgram>(world_, event_queue_, work.program, std::move(parts), *costs);
+  operation->program = std::make_shared<SimProgram>(world_, event_queue_, id_, work.program, std::move(parts), *costs);
+  operation->report.launch = operation->program->launch();
   // What the platform says of launches takes the place of what a kernel's copy costs.
   take_copy_cost(world_, *operation);
   const bool as_graph = work.times > 1;
@@ -153,9 +154,12 @@ Op SimRank::await_slot(const gpu::FifoSlot& slot) {
   operation->from = program_memory(slot.fifo, false);
   operation->hold();
   RaisedNumber& number = number_of(world_, operation->from, slot);
-  const auto ended = [this, weak = std::weak_ptr(operation)] {
+  const auto ended = [this, weak = std::weak_ptr(operation), &number, least = slot.step + 1] {
     const OperationPtr waiting = weak.lock();
     if (waiting && !waiting->abandoned && waiting->state != Operation::State::ended) {
+      static_cast<void>(number.when(least, now()));
+      const BlockStep hop{.channel = number.cause().channel, .what = "hop to the proxy", .ended = now()};
+      waiting->report.blocks = world_.programs.tell(number.cause(), hop);
       complete(waiting, Status::delivered);
     }
   };
@@ -173,8 +177,9 @@ void SimRank::raise_slot(const gpu::FifoSlot& slot) {
   gpu::require_slot(slot);
   const Part fifo = program_memory(slot.fifo, false);
   SimFifo& counters = world_.programs.fifos[{fifo.allocation->serial, fifo.offset.count()}];
-  if (slot.event == gpu::FifoSlot::Event::filled) counters.begun.raise(now(), slot.step + 1);
-  number_of(world_, fifo, slot).raise(now(), slot.step + 1);
+  const Cause by{.rank = id_, .at = now()};
+  if (slot.event == gpu::FifoSlot::Event::filled) counters.begun.raise(now(), slot.step + 1, by);
+  number_of(world_, fifo, slot).raise(now(), slot.step + 1, by);
 }
 
 }  // namespace twinlink::model

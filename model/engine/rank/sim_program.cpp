@@ -41,6 +41,7 @@ class SimBlock final : public FlowListener,
         p_(program.program_),
         channel_(number % p_.channels),
         role_(number / p_.channels),
+        last_(program.last_),
         stack_(take_stack(programs_)),
         fiber_(stack_) {}
   /// An event may hold it longer than its program is there.
@@ -84,15 +85,17 @@ class SimBlock final : public FlowListener,
   bool await_slot(std::int32_t link, std::uint64_t step) { return await(mine(link).filled, step + 1, of(link).way_in); }
   bool barrier(bool good) { return good; }
   void fence() {}
-  void signal(std::int32_t link, std::uint64_t tail) { theirs(link).filled.raise(seen_behind_fence(link), tail); }
+  void signal(std::int32_t link, std::uint64_t tail) {
+    theirs(link).filled.raise(seen_behind_fence(link), tail, by_now());
+  }
   void give_credit(std::int32_t link, std::uint64_t credit) {
-    theirs(link).credit.raise(now() + host_.costs_.ll.value + of(link).way_out, credit);
+    theirs(link).credit.raise(now() + host_.costs_.ll.value + of(link).way_out, credit, by_now());
   }
   /// What is cleared tells no later program of slots that an earlier one has filled.
   void clear(std::int32_t link) {
     const std::uint64_t room = p_.format == LineFormat::simple ? gpu::kSlotsAt : gpu::fifo_room(p_);
     start(host_.parts_.own, room / 2);
-    if (!await_flows()) return;
+    if (!await_flows("clear", room)) return;
     const Part& part = of(link).mine;
     auto& fifos = host_.world_.programs.fifos;
     const auto end = fifos.lower_bound({part.allocation->serial, fifo_at(part) + room});
@@ -104,7 +107,7 @@ class SimBlock final : public FlowListener,
   bool put(std::int32_t link, std::uint64_t at, std::uint64_t bytes) {
     start(of(link).out, bytes);
     start(host_.parts_.own, (bytes + 1) / 2);
-    if (!await_flows()) return false;
+    if (!await_flows("put", bytes)) return false;
     if (bytes == 0) return true;
     const Part& window = of(link).window;
     const Part& input = host_.parts_.input;
@@ -127,11 +130,11 @@ class SimBlock final : public FlowListener,
     const bool sends = move.into != gpu::kNoLink;
     if (receives && lines && !await(mine(move.from).begun, move.from_step + 1, of(move.from).way_in)) return false;
     start_flows(move);
-    if (sends && lines) theirs(move.into).begun.raise(now() + until_seen(move.into), move.into_step + 1);
-    if (!await_flows()) return false;
+    if (sends && lines) theirs(move.into).begun.raise(now() + until_seen(move.into), move.into_step + 1, by_now());
+    if (!await_flows("slot", move.bytes)) return false;
     if (receives && lines && !await(mine(move.from).filled, move.from_step + 1, of(move.from).way_in)) return false;
     write(move);
-    if (sends && lines) theirs(move.into).filled.raise(now() + until_seen(move.into), move.into_step + 1);
+    if (sends && lines) theirs(move.into).filled.raise(now() + until_seen(move.into), move.into_step + 1, by_now());
     return true;
   }
 
@@ -155,7 +158,7 @@ class SimBlock final : public FlowListener,
         fifo.allocation->content.write(
             slot_at(fifo, step), input.allocation->content.slice(input.offset + Bytes{part.begin}, Bytes{part.length}));
       }
-      theirs(link).begun.raise(now() + host_.costs_.simple.value + of(link).way_out, step + 1);
+      theirs(link).begun.raise(now() + host_.costs_.simple.value + of(link).way_out, step + 1, by_now());
     }
     return true;
   }
@@ -164,13 +167,13 @@ class SimBlock final : public FlowListener,
   }
   bool sum(std::uint64_t round, gpu::Share chunk) {
     const std::uint64_t step = sent(0) + round;
-    if (!rest(host_.parts_.way_sum)) return false;
+    if (!rest(host_.parts_.way_sum, "request to the switch")) return false;
     start(host_.parts_.sums, chunk.length);
     start(host_.parts_.spread, chunk.length);
-    if (!await_flows()) return false;
+    if (!await_flows("sum by the switch", chunk.length)) return false;
     store_sum(step, chunk);
     for (std::int32_t link = 0; link < links(); ++link) {
-      theirs(link).filled.raise(seen_behind_fence(link), step + 1);
+      theirs(link).filled.raise(seen_behind_fence(link), step + 1, by_now());
     }
     return true;
   }
@@ -188,14 +191,14 @@ class SimBlock final : public FlowListener,
       output.allocation->content.write(output.offset + Bytes{part.begin},
                                        fifo.allocation->content.slice(slot_at(fifo, step), Bytes{part.length}));
     }
-    mine(0).credit.raise(now(), step + 1);
+    mine(0).credit.raise(now(), step + 1, by_now());
     return true;
   }
 
  private:
   void run() {
     try {
-      if (host_.given_up_ || !rest(host_.parts_.fetch)) return;
+      if (host_.given_up_ || !rest(host_.parts_.fetch, "text of the kernel")) return;
       if (gpu::is_switched(p_)) {
         static_cast<void>(gpu::switch_all_reduce(*this, p_));
       } else {
@@ -209,7 +212,7 @@ class SimBlock final : public FlowListener,
     const std::shared_ptr<SimBlock> alive = shared_from_this();
     sleeps_ = false;
     fiber_.go_on();
-    if (fiber_.ended()) host_.block_ended();
+    if (fiber_.ended()) host_.block_ended(by_now());
   }
   /// False: given up.
   bool pause() {
@@ -218,6 +221,15 @@ class SimBlock final : public FlowListener,
   }
 
   [[nodiscard]] Seconds now() const { return host_.world_.now(); }
+  /// Of what the block tells others now.
+  [[nodiscard]] Cause by_now() const { return {host_.rank_, now(), last_.step, last_.launch, channel_}; }
+  /// Time has passed since `by`, which the last step has taken.
+  void passed(const Cause& by, std::string_view what, std::uint64_t bytes) {
+    if (!host_.world_.programs.observer || reached(now(), by.at)) return;
+    BlockStep step{.channel = channel_, .what = what, .size = Bytes{bytes}, .ended = now()};
+    for (const FlowId& flow : flows_) step.flows.push_back(flow.number);
+    last_.step = host_.world_.programs.tell(by, std::move(step));
+  }
   [[nodiscard]] std::size_t index() const { return static_cast<std::size_t>(channel_); }
   [[nodiscard]] const SimProgram::Link& of(std::int32_t link) const {
     return host_.parts_.links[static_cast<std::size_t>(link)];
@@ -244,9 +256,12 @@ class SimBlock final : public FlowListener,
   }
 
   bool await(RaisedNumber& number, std::uint64_t least, Seconds reading) {
-    for (;;) {
+    for (bool waited = false;; waited = true) {
       const Seconds when = number.when(least, now());
-      if (reached(when + reading, now())) return !host_.given_up_;
+      if (reached(when + reading, now())) {
+        if (waited) passed(number.cause(), "hop", 0);
+        return !host_.given_up_;
+      }
       if (when == kNever) {
         number.await(this, least);
       } else {
@@ -281,10 +296,12 @@ class SimBlock final : public FlowListener,
     if (move.out != gpu::Region::none) own += move.bytes;
     start(sends ? host_.parts_.own : host_.parts_.own_alone, (own + 1) / 2);
   }
-  bool await_flows() {
+  bool await_flows(std::string_view what, std::uint64_t bytes) {
+    const Cause began = by_now();
     while (flowing_ > 0) {
       if (!pause()) return false;
     }
+    passed(began, what, bytes);
     flows_.clear();
     return !host_.given_up_;
   }
@@ -321,8 +338,9 @@ class SimBlock final : public FlowListener,
   [[nodiscard]] std::int32_t rank_of(std::int32_t link) const { return (p_.rank + link + 1) % p_.ranks; }
   /// What all peers have of a round, from one place to another.
   bool copy_within(const gpu::SwitchRound& what) {
-    start(host_.parts_.own, what.all.length - what.of(p_.rank).length);
-    return await_flows();
+    const std::uint64_t bytes = what.all.length - what.of(p_.rank).length;
+    start(host_.parts_.own, bytes);
+    return await_flows("copy", bytes);
   }
   bool await_all(const auto& number, std::uint64_t step) {
     for (std::int32_t link = 0; link < links(); ++link) {
@@ -331,13 +349,15 @@ class SimBlock final : public FlowListener,
     return true;
   }
   /// Nothing but time passes. False: given up.
-  bool rest(Seconds duration) {
+  bool rest(Seconds duration, std::string_view what) {
+    const Cause began = by_now();
     const Seconds until = now() + duration;
     while (!reached(until, now())) {
       wake_at(until);
       sleeps_ = true;
       if (!pause()) return false;
     }
+    passed(began, what, 0);
     return true;
   }
   /// The switch has added up what all ranks have offered, and has put the sum where each of them finds it.
@@ -360,6 +380,7 @@ class SimBlock final : public FlowListener,
   const gpu::Program& p_;
   std::int32_t channel_;
   std::int32_t role_;
+  Cause last_;  ///< its step
   std::vector<std::byte> stack_;
   Fiber fiber_;
   bool sleeps_ = false;  ///< until it is woken
@@ -369,8 +390,8 @@ class SimBlock final : public FlowListener,
 
 // ---- numbers --------------------------------------------------------------------------------------------------------
 
-void RaisedNumber::raise(Seconds seen_at, std::uint64_t value) {
-  raised_.emplace_back(seen_at, value);
+void RaisedNumber::raise(Seconds seen_at, std::uint64_t value, const Cause& by) {
+  raised_.push_back({seen_at, value, by});
   if (waiter_ == nullptr || value < awaited_) return;
   waiter_->wake_at(seen_at);
   waiter_ = nullptr;
@@ -378,10 +399,10 @@ void RaisedNumber::raise(Seconds seen_at, std::uint64_t value) {
 
 Seconds RaisedNumber::when(std::uint64_t least, Seconds now) {
   if (seen_ >= least) return Seconds{};
-  while (!raised_.empty() && raised_.front().second < least) raised_.pop_front();
+  while (!raised_.empty() && raised_.front().value < least) raised_.pop_front();
   if (raised_.empty()) return kNever;
-  if (reached(raised_.front().first, now)) seen_ = raised_.front().second;
-  return raised_.front().first;
+  if (reached(raised_.front().seen_at, now)) seen_ = raised_.front().value;
+  return raised_.front().seen_at;
 }
 
 void RaisedNumber::await(NumberWaiter* waiter, std::uint64_t least) {
@@ -389,11 +410,29 @@ void RaisedNumber::await(NumberWaiter* waiter, std::uint64_t least) {
   awaited_ = least;
 }
 
+std::uint64_t ProgramWorld::tell(const Cause& by, BlockStep step) {
+  if (!observer) return 0;
+  step.number = ++numbers;
+  step.before = by.step;
+  step.launch = by.launch;
+  step.rank = by.rank;
+  step.began = by.at;
+  observer(step);
+  return step.number;
+}
+
 // ---- programs -------------------------------------------------------------------------------------------------------
 
-SimProgram::SimProgram(SimWorld& world, EventQueue& event_queue, const gpu::Program& program, Parts parts,
+SimProgram::SimProgram(SimWorld& world, EventQueue& event_queue, RankId rank, const gpu::Program& program, Parts parts,
                        const BlockCosts& costs)
-    : world_(world), event_queue_(event_queue), program_(program), parts_(std::move(parts)), costs_(costs) {}
+    : world_(world),
+      event_queue_(event_queue),
+      rank_(rank),
+      launch_(++world.programs.numbers),
+      last_{.rank = rank, .launch = launch_},
+      program_(program),
+      parts_(std::move(parts)),
+      costs_(costs) {}
 
 SimProgram::~SimProgram() = default;
 
@@ -401,7 +440,12 @@ SimProgram::~SimProgram() = default;
 class SimProgram::NextRun final : public QueuedEvent {
  public:
   NextRun(SimProgram& program, std::function<void()> ended) : program_(program), ended_(std::move(ended)) {}
-  void happen() override { program_.given_up_ ? ended_() : program_.begin_blocks(); }
+  void happen() override {
+    if (program_.given_up_) return ended_();
+    const BlockStep gap{.channel = program_.last_.channel, .what = "next of the graph", .ended = program_.world_.now()};
+    program_.last_.step = program_.world_.programs.tell(program_.last_, gap);
+    program_.begin_blocks();
+  }
 
  private:
   SimProgram& program_;
@@ -422,7 +466,7 @@ void SimProgram::begin_blocks() {
     blocks_.push_back(std::make_shared<SimBlock>(*this, number));
   }
   for (const auto& block : blocks_) block->begin();
-  block_ended();
+  block_ended(last_);
 }
 
 void SimProgram::give_up() {
@@ -432,7 +476,8 @@ void SimProgram::give_up() {
   for (const auto& block : blocks) block->give_up();
 }
 
-void SimProgram::block_ended() {
+void SimProgram::block_ended(const Cause& by) {
+  last_ = by;
   if (--running_ > 0) return;
   if (++ran_ == parts_.times || given_up_) return ended_();
   for (Link& link : parts_.links) {

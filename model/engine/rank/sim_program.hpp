@@ -19,6 +19,7 @@
 #include "model/engine/memory/sim_memory.hpp"
 #include "model/engine/rank/event_queue.hpp"
 #include "protocols/gpu/work.hpp"
+#include "protocols/trace/op_report.hpp"
 
 namespace twinlink::model {
 
@@ -40,13 +41,25 @@ class NumberWaiter {
   virtual void wake_at(Seconds when) = 0;
 };
 
+/// What has made somebody go on: the last step of a block, or where there was none the launch that it began with;
+/// neither: a CPU.
+struct Cause {
+  RankId rank{};
+  Seconds at{};
+  std::uint64_t step = 0;
+  std::uint64_t launch = 0;
+  std::int32_t channel = 0;  ///< of the block
+};
+
 /// A number that a block raises and another one waits for. It is seen some time after it was raised.
 class RaisedNumber {
  public:
   /// Not sooner than what was raised before.
-  void raise(Seconds seen_at, std::uint64_t value);
+  void raise(Seconds seen_at, std::uint64_t value, const Cause& by);
   /// When `least` will be seen; kNever: nobody has raised it so far.
   [[nodiscard]] Seconds when(std::uint64_t least, Seconds now);
+  /// Who raised what when() has told of last.
+  [[nodiscard]] const Cause& cause() const { return raised_.front().by; }
   /// Told once `least` is raised; one at a time.
   void await(NumberWaiter* waiter, std::uint64_t least);
   /// Whoever else waits now goes on to wait.
@@ -60,8 +73,13 @@ class RaisedNumber {
   }
 
  private:
+  struct Raised {
+    Seconds seen_at{};
+    std::uint64_t value = 0;
+    Cause by{};
+  };
   std::uint64_t seen_ = 0;
-  std::deque<std::pair<Seconds, std::uint64_t>> raised_{};
+  std::deque<Raised> raised_{};
   NumberWaiter* waiter_ = nullptr;
   std::uint64_t awaited_ = 0;
 };
@@ -81,6 +99,11 @@ struct SimFifo {
 
 /// What the programs of a job share: FIFOs, found by where they lie, and stacks of blocks that have ended.
 struct ProgramWorld {
+  BlockObserver observer{};   ///< may be empty
+  std::uint64_t numbers = 0;  ///< of launches and steps that were given so far
+
+  /// A step that has ended, after what `by` says. Its number, which is 0 where nobody listens.
+  std::uint64_t tell(const Cause& by, BlockStep step);
   std::map<std::pair<std::uint64_t, std::uint64_t>, SimFifo> fifos{};  ///< by allocation, and its place in there
   std::vector<std::vector<std::byte>> free_stacks{};
 };
@@ -122,7 +145,7 @@ class SimProgram {
   };
 
   /// `world` and the rank's `event_queue` outlive it.
-  SimProgram(SimWorld& world, EventQueue& event_queue, const gpu::Program& program, Parts parts,
+  SimProgram(SimWorld& world, EventQueue& event_queue, RankId rank, const gpu::Program& program, Parts parts,
              const BlockCosts& costs);
   ~SimProgram();
   SimProgram(const SimProgram&) = delete;
@@ -130,6 +153,10 @@ class SimProgram {
 
   /// The blocks begin. `ended` is called once, when all have ended; maybe at once.
   void begin(std::function<void()> ended);
+  /// As OpReport has it.
+  [[nodiscard]] std::uint64_t launch() const { return launch_; }
+  /// The last step of the block that has ended last.
+  [[nodiscard]] std::uint64_t last_step() const { return last_.step; }
   /// Blocks stop waiting, and end now; those that have not begun will at once.
   void give_up();
 
@@ -137,10 +164,13 @@ class SimProgram {
   friend class SimBlock;
   class NextRun;
   void begin_blocks();
-  void block_ended();
+  void block_ended(const Cause& by);
 
   SimWorld& world_;
   EventQueue& event_queue_;
+  RankId rank_;
+  std::uint64_t launch_;
+  Cause last_;
   gpu::Program program_;
   Parts parts_;
   const BlockCosts& costs_;

@@ -50,7 +50,10 @@ void Transport::start_flow(const OperationPtr& operation) {
   if (operation->is_copy()) operation->take_snapshot();
   if (operation->program) {
     // The operation outlives its end, which its program tells.
-    return operation->program->begin([this, operation = operation.get()] { arrive(operation->shared_from_this()); });
+    return operation->program->begin([this, operation = operation.get()] {
+      operation->report.blocks = operation->program->last_step();
+      arrive(operation->shared_from_this());
+    });
   }
   if (routes_.are_cut(*operation)) return fail(operation);
   if (operation->size == Bytes{}) return arrive(operation);
