@@ -9,7 +9,7 @@
 namespace twinlink {
 
 std::string words_of(const OpReport& report) {
-  const bool of_program = report.peer && report.tag >= tags::kFirstFree && report.tag < tags::kPieces;
+  const bool of_program = report.peer && report.tag >= tags::kFirstFree && report.tag < tags::kSlots;
   return of_program || report.step.empty() ? "program: " + std::string(report.verb) : report.step;
 }
 

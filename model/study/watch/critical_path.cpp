@@ -5,6 +5,8 @@
 #include <map>
 #include <unordered_map>
 
+#include <fmt/format.h>
+
 #include "protocols/trace/op_report.hpp"
 
 namespace twinlink::model {
@@ -16,14 +18,15 @@ constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
 class Search {
  public:
-  Search(const std::vector<OpReport>& reports, const EarlierExchanges& earlier, Seconds begin,
-         const std::function<std::string(std::uint64_t)>& link_of)
-      : reports_(reports), begin_(begin), link_of_(link_of), seen_(reports.size()) {
+  Search(const std::vector<OpReport>& reports, const std::vector<BlockStep>& blocks, const EarlierExchanges& earlier,
+         Seconds begin, const LinkOf& link_of)
+      : reports_(reports), blocks_(blocks), begin_(begin), link_of_(link_of), seen_(reports.size()) {
     for (const Exchange& exchange : exchanges_of(reports, earlier)) {
       sent_.emplace(exchange.taken, exchange.sent);
       taken_.emplace(exchange.sent, exchange.taken);
     }
     for (std::size_t i = 0; i < reports.size(); ++i) {
+      if (reports[i].launch != 0) launches_.emplace(reports[i].launch, i);
       if (reports[i].woke) by_end_[reports[i].rank].push_back(i);
       if (reports[i].stream || reports[i].verb == "send") queues_[queue_of(reports[i])].push_back(i);
     }
@@ -78,7 +81,7 @@ class Search {
 
   void add(const OpReport& report, Seconds since) {
     using enum PathPart::Phase;
-    if (report.flows.empty()) return push(report, whole, since);
+    if (report.flows.empty() && report.launch == 0) return push(report, whole, since);
     push(report, bytes, std::max(since, flow_began(report)));
     push(report, before_bytes, since);
   }
@@ -95,9 +98,7 @@ class Search {
                   .phase = phase,
                   .began = since,
                   .ended = now_};
-    for (const std::uint64_t flow : report.flows) {
-      if (phase == PathPart::Phase::bytes && part.link.empty()) part.link = link_of_(flow);
-    }
+    if (phase == PathPart::Phase::bytes) part.link = link_of_(report.flows);
     path_.push_back(std::move(part));
     now_ = since;
   }
@@ -113,6 +114,7 @@ class Search {
   std::size_t go_back(std::size_t i) {
     seen_[i] = true;
     const OpReport& report = reports_[i];
+    if (report.blocks != 0 && report.launch == 0) return through_blocks(report.blocks);
     const bool takes = report.verb == "receive" || takes_control(report);
     if (!takes) return through_queue(i);
     const auto sent = sent_.find(i);
@@ -128,10 +130,45 @@ class Search {
     return through_queue(sent->second);
   }
 
+  /// Back to the launch, or to the CPU, that the step `number` goes back to.
+  std::size_t through_blocks(std::uint64_t number) {
+    for (const BlockStep* step = step_of(number); step != nullptr; step = step_of(step->before)) {
+      push(*step);
+      rank_ = step->rank;
+      if (now_ <= begin_ + kRounding) return kNone;
+      if (step->before != 0 || step->launch == 0) continue;
+      const auto launch = launches_.find(step->launch);
+      return launch == launches_.end() ? kNone : through_queue(launch->second);
+    }
+    return kNone;
+  }
+  [[nodiscard]] const BlockStep* step_of(std::uint64_t number) const {
+    const auto found = std::ranges::lower_bound(blocks_, number, {}, &BlockStep::number);
+    return found == blocks_.end() || found->number != number ? nullptr : &*found;
+  }
+  void push(const BlockStep& step) {
+    const Seconds since = std::max(step.began, begin_);
+    if (now_ <= since) return;
+    const bool by_cpu = step.before == 0 && step.launch == 0;
+    path_.push_back(
+        {.rank = step.rank,
+         .what = fmt::format("{}{} of channel {}", step.what, by_cpu ? " from the proxy" : "", step.channel),
+         .verb = "block",
+         .size = step.size,
+         .channel = step.channel,
+         .link = link_of_(step.flows),
+         .began = since,
+         .ended = now_});
+    now_ = since;
+  }
+
   /// What made the bytes of operation `i` arrive now.
   std::size_t through_queue(std::size_t i) {
-    seen_[i] = true;
     const OpReport& report = reports_[i];
+    if (report.launch != 0 && report.blocks != 0 && now_ > flow_began(report) + kRounding) {
+      return through_blocks(report.blocks);
+    }
+    seen_[i] = true;
     const auto before = before_.find(i);
     if (before != before_.end()) {
       const Seconds turn = reports_[before->second].ended;
@@ -153,12 +190,14 @@ class Search {
   }
 
   const std::vector<OpReport>& reports_;
+  const std::vector<BlockStep>& blocks_;
   Seconds begin_;
-  const std::function<std::string(std::uint64_t)>& link_of_;
+  const LinkOf& link_of_;
   std::vector<bool> seen_;
   std::unordered_map<std::size_t, std::size_t> sent_{};   ///< by who took it
   std::unordered_map<std::size_t, std::size_t> taken_{};  ///< by what was sent
   std::unordered_map<std::size_t, std::size_t> before_{};
+  std::unordered_map<std::uint64_t, std::size_t> launches_{};  ///< by number
   std::map<RankId, std::vector<std::size_t>> by_end_{};
   std::map<Queue, std::vector<std::size_t>> queues_{};
   std::vector<PathPart> path_{};
@@ -168,10 +207,10 @@ class Search {
 
 }  // namespace
 
-std::vector<PathPart> critical_path(const std::vector<OpReport>& reports, const EarlierExchanges& earlier, RankId last,
-                                    Seconds begin, Seconds end,
-                                    const std::function<std::string(std::uint64_t flow)>& link_of) {
-  return Search(reports, earlier, begin, link_of).run(last, end);
+std::vector<PathPart> critical_path(const std::vector<OpReport>& reports, const std::vector<BlockStep>& blocks,
+                                    const EarlierExchanges& earlier, RankId last, Seconds begin, Seconds end,
+                                    const LinkOf& link_of) {
+  return Search(reports, blocks, earlier, begin, link_of).run(last, end);
 }
 
 }  // namespace twinlink::model

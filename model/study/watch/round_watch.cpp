@@ -5,6 +5,7 @@
 #include <map>
 #include <ostream>
 #include <set>
+#include <unordered_map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -23,6 +24,11 @@ void RoundWatch::watch(SimulationOptions& options, const RoundWishes& wishes) {
     if (begun_ > ended_) flows_.push_back(flow);
   };
   if (!wishes.path) return;
+  options.on_block_step = [this](const BlockStep& step) {
+    if (begun_ == ended_) return;
+    too_many_ = too_many_ || blocks_.size() == kMostOperations;
+    if (!too_many_) blocks_.push_back(step);
+  };
   options.observer = [this](const OpReport& report) {
     if (begun_ > ended_ && reports_.size() < kMostOperations) {
       reports_.push_back(report);
@@ -39,6 +45,7 @@ void RoundWatch::round(bool begins, RankId rank, Seconds now) {
     flows_.clear();
     for (const OpReport& report : reports_) earlier_.count(report);
     reports_.clear();
+    blocks_.clear();
     too_many_ = false;
     start_ = now;
   }
@@ -55,10 +62,21 @@ RoundFindings RoundWatch::findings() const {
   if (!wishes_.path || too_many_) return found;
   std::map<const SharedLink*, std::string> names;
   for (const LinkUse& link : after_) names.emplace(link.link, link.name);
-  found.path = critical_path(reports_, earlier_, last_, start_, end_, [&](std::uint64_t flow) {
-    const auto link = held_by.find(flow);
-    return link == held_by.end() ? std::string() : names[link->second];
-  });
+  std::unordered_map<std::uint64_t, Seconds> ends;
+  for (const FlowRecord& flow : flows_) ends.emplace(flow.number, flow.ended);
+  const auto link_of = [&](const std::vector<std::uint64_t>& flows) {
+    std::string name;
+    Seconds last{};
+    for (const std::uint64_t flow : flows) {
+      const Seconds end = ends[flow];
+      if (end < last || (end == last && !name.empty())) continue;
+      last = end;
+      const auto link = held_by.find(flow);
+      name = link == held_by.end() ? std::string() : names[link->second];
+    }
+    return name;
+  };
+  found.path = critical_path(reports_, blocks_, earlier_, last_, start_, end_, link_of);
   return found;
 }
 
@@ -166,6 +184,7 @@ nlohmann::json to_json(const std::vector<PathPart>& path) {
       line["verb"] = part.verb;
       line["bytes"] = part.size.count();
     }
+    if (part.channel) line["channel"] = *part.channel;
     if (part.peer) line["peer"] = part.peer->value;
     if (!part.engine.empty()) line["engine"] = part.engine;
     if (part.phase != PathPart::Phase::whole) {

@@ -56,6 +56,7 @@ class RoundWatch {
   std::vector<LinkUse> after_{};
   std::vector<FlowRecord> flows_{};
   std::vector<OpReport> reports_{};
+  std::vector<BlockStep> blocks_{};
   EarlierExchanges earlier_{};
   bool too_many_ = false;
   Seconds start_{};

@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -101,6 +102,47 @@ TEST(WhyProgram, AWorkloadHasAPathForEachPoint) {
     EXPECT_NEAR(length_of(point.at("critical_path")), point.at("time_us").get<double>(), 1.0)
         << "from the first rank on";
   }
+}
+
+/// How many parts of a path begin so.
+std::ptrdiff_t parts_of(const nlohmann::json& path, const std::string& words) {
+  return std::ranges::count_if(
+      path, [&](const auto& part) { return part.at("what").template get<std::string>().starts_with(words); });
+}
+
+/// A ring of n ranks passes everything on 2 (n-1) times, and the last one puts it in its place.
+TEST(WhyProgram, AProgramHasItsHopsOnThePath) {
+  for (const int ranks : {2, 5, 8}) {
+    const auto point = first_point("workload all-reduce --platform hgx-h100 -p nccl -b 64K -e 64K -o NCCL_ALGO=Ring " +
+                                   fmt::format("-o NCCL_PROTO=Simple -o channels=1 --ranks {} --critical-path", ranks));
+    const auto& path = point.at("critical_path");
+    EXPECT_EQ(point.at("form"), "ring simple");
+    EXPECT_NEAR(length_of(path), point.at("time_us").get<double>(), 0.01);
+    EXPECT_EQ(parts_of(path, "hop of channel 0"), 2 * (ranks - 1)) << path;
+    EXPECT_EQ(parts_of(path, "slot of channel 0"), 2 * (ranks - 1) + 1) << path;
+  }
+}
+
+TEST(WhyProgram, ASwitchThatAddsUpIsALink) {
+  const auto path =
+      first_point("workload all-reduce --platform hgx-h100 -p nccl --ranks 8 -b 64M -e 64M --critical-path -i 1")
+          .at("critical_path");
+  EXPECT_GT(sum_of(path, [](const auto& part) { return part.value("link", "").ends_with("the switch"); }),
+            0.8 * length_of(path));
+}
+
+/// Between nodes CPUs carry slots, and adapters hold them up.
+TEST(WhyProgram, AProxyIsOnThePath) {
+  const std::string job = "workload all-reduce --platform hgx-h100 -p nccl --ranks 16 --critical-path -i 1 ";
+  const auto small = first_point(job + "-b 8K -e 8K").at("critical_path");
+  for (const char* const part : {"hop of channel", "hop to the proxy", "proxy: send", "hop from the proxy"}) {
+    EXPECT_GE(parts_of(small, part), 1) << part << small;
+  }
+  const auto point = first_point(job + "-b 64M -e 64M");
+  const auto& large = point.at("critical_path");
+  EXPECT_NEAR(length_of(large), point.at("time_us").get<double>(), 0.01);
+  EXPECT_GT(sum_of(large, [](const auto& part) { return part.value("link", "").find(" hca") != std::string::npos; }),
+            0.5 * length_of(large));
 }
 
 TEST(WhyProgram, ATimelineHasRanksAndLinks) {

@@ -35,10 +35,13 @@ OpReport on_stream(OpReport report, double flow) {
 }
 
 /// "RANK STEP FROM TO", of each part.
-std::vector<std::string> path_of(const std::vector<OpReport>& reports, int last, double end) {
+std::vector<std::string> path_of(const std::vector<OpReport>& reports, int last, double end,
+                                 const std::vector<BlockStep>& blocks = {}) {
+  const auto link_of = [](const std::vector<std::uint64_t>& flows) {
+    return flows.empty() ? std::string() : fmt::format("link {}", flows.back());
+  };
   std::vector<std::string> all;
-  for (const PathPart& part : critical_path(reports, {}, RankId{last}, Seconds{}, at_us(end),
-                                            [](std::uint64_t flow) { return fmt::format("link {}", flow); })) {
+  for (const PathPart& part : critical_path(reports, blocks, {}, RankId{last}, Seconds{}, at_us(end), link_of)) {
     all.push_back(fmt::format("{} {} {:.0f} {:.0f}", part.rank.value, part.what, part.began.microseconds(),
                               part.ended.microseconds()) +
                   (part.link.empty() ? "" : ", " + part.link));
@@ -113,6 +116,55 @@ TEST(CriticalPath, KnowsWhichMessageWasSentBeforeIt) {
   EXPECT_EQ(reports[exchanges[0].sent].step, "tell again");
   EXPECT_EQ(reports[exchanges[0].taken].step, "hear again");
   EXPECT_EQ(exchanges_of(reports).at(0).taken, 0U) << "without it the first one";
+}
+
+BlockStep block_step(std::uint64_t number, std::uint64_t before, int rank, std::string_view what, double began,
+                     double ended) {
+  return {.number = number,
+          .before = before,
+          .rank = RankId{rank},
+          .what = what,
+          .began = at_us(began),
+          .ended = at_us(ended)};
+}
+
+OpReport launched(int rank, std::uint64_t number, double started, double flow, double ended) {
+  OpReport report = on_stream(operation(rank, "launch", "launch", started, ended), flow);
+  report.launch = number;
+  return report;
+}
+
+/// Rank 1's block waited for rank 0's store, which waited for nothing but its launch.
+TEST(CriticalPath, GoesThroughTheBlocksOfAllRanks) {
+  const OpReport first = launched(0, 1, 0, 6, 8);
+  OpReport second = launched(1, 2, 1, 9, 12);
+  second.blocks = 5;
+  BlockStep stored = block_step(3, 0, 0, "slot", 2, 6);
+  stored.launch = 1;
+  stored.flows = {7};
+  const std::vector<BlockStep> blocks{stored, block_step(4, 3, 0, "hop", 6, 8), block_step(5, 4, 1, "slot", 8, 12)};
+  EXPECT_THAT(path_of({first, second}, 1, 12, blocks),
+              ElementsAre("0 launch 0 2", "0 slot of channel 0 2 6, link 7", "0 hop of channel 0 6 8",
+                          "1 slot of channel 0 8 12"));
+}
+
+/// Rank 0's block filled a slot, its CPU sent that, and rank 1's CPU told the block of rank 1.
+TEST(CriticalPath, GoesThroughTheCpusThatCarrySlots) {
+  const OpReport first = launched(0, 1, 0, 1, 3);
+  BlockStep stored = block_step(3, 0, 0, "slot", 2, 3);
+  stored.launch = 1;
+  OpReport slot = operation(0, "proxy: await slot", "await slot", 0, 4);
+  slot.blocks = 4;
+  const OpReport sent = between(operation(0, "proxy: send", "send", 5, 9), 1);
+  const OpReport taken = between(operation(1, "proxy: receive", "receive", 0, 9), 0);
+  OpReport second = launched(1, 2, 0, 10, 12);
+  second.blocks = 6;
+  const std::vector<BlockStep> blocks{stored, block_step(4, 3, 0, "hop to the proxy", 3, 4),
+                                      block_step(5, 0, 1, "hop", 10, 11), block_step(6, 5, 1, "slot", 11, 12)};
+  EXPECT_THAT(path_of({first, slot, sent, taken, second}, 1, 12, blocks),
+              ElementsAre("0 launch 0 2", "0 slot of channel 0 2 3", "0 hop to the proxy of channel 0 3 4", "0 CPU 4 5",
+                          "0 proxy: send 5 9", "1 CPU 9 10", "1 hop from the proxy of channel 0 10 11",
+                          "1 slot of channel 0 11 12"));
 }
 
 TEST(CriticalPath, OfNothingIsTheRanksOwnWork) { EXPECT_THAT(path_of({}, 3, 5), ElementsAre("3 CPU 0 5")); }
