@@ -188,7 +188,7 @@ ExitCode run(Options options, const Program& program) {
       if (options.why.path) file.critical_paths.emplace_back(to_json(found.path));
       print_why(found, options.why, std::cout);
       if (page)
-        why = why_blocks(fmt::format("an iteration of {}, {}", format_size(point.size), point.algorithm), found);
+        why = why_blocks(fmt::format("an iteration of {}, {}", format_size(point.size), point.done_by()), found);
     };
   }
   RowProgress row;

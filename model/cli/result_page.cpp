@@ -170,7 +170,7 @@ report::Table points_table(const bench::WorkloadSeries& series) {
   report::Table table{.columns = {{"size"}, {"algorithm", kLeftAligned}, {"steps"}, {"time us"}, {"first rank us"}}};
   table.columns.insert(table.columns.end(), {{"slowest rank"}, {"predicted us"}, {"chosen", kLeftAligned}});
   for (const bench::WorkloadPoint& point : series.points) {
-    table.rows.push_back({format_size(point.size), point.algorithm, std::to_string(point.steps),
+    table.rows.push_back({format_size(point.size), point.done_by(), std::to_string(point.steps),
                           decimals(point.time_us.median), decimals(point.fastest_us),
                           std::to_string(point.slowest_rank),
                           point.predicted_us > 0 ? decimals(point.predicted_us) : "-", point.why});

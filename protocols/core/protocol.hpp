@@ -167,7 +167,11 @@ class Communicator {
   Outcome run(Collective what, View data, int times = 1) { return run(what, data, times, {}); }
   /// A dispatch, or a combine: what goes lies before what comes.
   Outcome run(Collective what, View data, int times, const Portions& portions);
-  /// What the bytes really take: "ring, ll128, 4 channels; peer memory".
+  /// What a rule has chosen, of what such a collective may be: "tree ll128". Empty: there is one form alone.
+  [[nodiscard]] virtual std::string form(Collective what, View data) const {
+    return static_cast<void>(what), static_cast<void>(data), std::string();
+  }
+  /// What the bytes really take: "4 channels; peer memory".
   [[nodiscard]] virtual std::string path_taken(Collective what, View data) const = 0;
   /// The time that the rule expects which has chosen the way: NCCL's rule predicts one. Empty: no rule has chosen.
   [[nodiscard]] virtual std::optional<Seconds> predicted(Collective what, View data) const {

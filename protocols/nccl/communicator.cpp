@@ -66,12 +66,17 @@ class NcclCommunicator final : public Communicator {
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
 
-  /// "ring, ll, 1 channel; P2P; predicted us: ...": after a first run, which has found out who is where.
+  /// Of this and the next two the first run has found out who is where.
+  [[nodiscard]] std::string form(Collective what, View data) const override {
+    const gpu::Choice& choice = choice_for(operation_of(what), data);
+    const std::string_view way = what == Collective::all_to_all ? "pairs" : to_string(choice.algorithm);
+    return std::string(way) + ' ' + std::string(to_string(choice.format));
+  }
+
+  /// "1 channel; P2P; predicted us: ...".
   [[nodiscard]] std::string path_taken(Collective what, View data) const override {
     const gpu::Choice& choice = choice_for(operation_of(what), data);
-    std::string text = what == Collective::all_to_all ? "pairs" : std::string(to_string(choice.algorithm));
-    text += ", " + std::string(to_string(choice.format)) + ", " + std::to_string(choice.channels) +
-            (choice.channels == 1 ? " channel; " : " channels; ");
+    std::string text = std::to_string(choice.channels) + (choice.channels == 1 ? " channel; " : " channels; ");
     std::set<std::string> ways;
     if (choice.algorithm == gpu::Algorithm::nvls) {
       ways.insert("by the switch");

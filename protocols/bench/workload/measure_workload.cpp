@@ -430,6 +430,7 @@ class WorkloadRun {
     if (together == nullptr) return;
     Communicator& all = connections_->together(together->members);
     const View data = buffers_->view(together->data);
+    point.form = all.form(together->what, data);
     point.why = all.path_taken(together->what, data);
     if (!work_.predictable()) point.why = (work_.training->degrees.tensor > 1 ? "tensor: " : "data: ") + point.why;
     if (!work_.predictable()) return;

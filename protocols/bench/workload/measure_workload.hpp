@@ -76,6 +76,7 @@ struct ArrayPart {
 struct WorkloadPoint {
   Bytes size{};  ///< as nccl-tests count it: of the whole buffer, or of one message of a pattern; of a trace all bytes
   std::string algorithm{};
+  std::string form{};       ///< of an algorithm that a protocol does by itself, as Communicator has it; or empty
   std::string why{};        ///< it was chosen; empty: by the user
   std::size_t steps = 0;    ///< of the rank that has most
   Statistics time_us{};     ///< of an iteration: until the slowest rank is through
@@ -88,6 +89,9 @@ struct WorkloadPoint {
   std::vector<RankPart> ranks{};  ///< of a trace
   std::optional<TrainingPart> training{};
   std::optional<ArrayPart> array{};
+
+  /// What people read of it.
+  [[nodiscard]] const std::string& done_by() const { return form.empty() ? algorithm : form; }
 };
 
 struct WorkloadSeries {

@@ -30,6 +30,7 @@ nlohmann::json to_json(const WorkloadPoint& p, Provenance provenance) {
   add("slowest_rank", p.slowest_rank);
   if (p.predicted_us != 0) point["predicted_us"] = p.predicted_us;
   write_statistics(point, p.time_us);
+  if (!p.form.empty()) point["form"] = p.form;
   if (!p.why.empty()) point["why"] = p.why;
   if (p.training) {
     point["compute_us"] = p.training->compute_us;
@@ -119,6 +120,7 @@ WorkloadPoint read_point(Members members, Provenance provenance, WorkloadFile& f
   WorkloadPoint point{
       .size = Bytes{members.count("bytes", kMostBytes)},
       .algorithm = members.text("algorithm"),
+      .form = members.has("form") ? members.text("form") : "",
       .why = members.has("why") ? members.text("why") : "",
       .steps = told("steps") ? members.count("steps") : 0,
       .time_us = read_statistics(members, provenance),

@@ -35,8 +35,8 @@ void print_heading(const WorkloadFile& file, std::ostream& out) {
   out << fmt::format("# {}: {} over {}, {} ranks on {} node{}\n", series.workload,
                      heading_world(file.world, file.environment), series.protocols(), series.ranks, series.nodes,
                      series.nodes == 1 ? "" : "s")
-      << fmt::format("# {:>10} {:<17} {:>5} {:>12} {:>12} {:>8} {:>12} {:>11} {:>11}\n", "bytes", "algorithm", "steps",
-                     "time us", "first us", "slowest", "predicted", "alg. MB/s", "bus MB/s");
+      << fmt::format("# {:>10} {:<17} {:>5} {:>12} {:>8} {:>12} {:>11} {:>11}\n", "bytes", "algorithm", "steps",
+                     "time us", "slowest", "predicted", "alg. MB/s", "bus MB/s");
 }
 
 /// The ranks of a trace; of many those that end last.
@@ -95,9 +95,9 @@ void print_row(const WorkloadPoint& p, std::ostream& out) {
   const std::string predicted = p.predicted_us > 0 ? fmt::format("{:.2f}", p.predicted_us) : "-";
   if (!remarks.empty() && !p.why.empty()) remarks += "; ";
   remarks += p.why;
-  out << fmt::format("{:>12} {:<17} {:>5} {:>12.2f} {:>12.2f} {:>8} {:>12} {:>11.2f} {:>11.2f}{}\n", p.size.count(),
-                     p.algorithm, p.steps, p.time_us.median, p.fastest_us, p.slowest_rank, predicted, p.algorithm_MBps,
-                     p.bus_MBps, remarks.empty() ? "" : "  # " + remarks);
+  out << fmt::format("{:>12} {:<17} {:>5} {:>12.2f} {:>8} {:>12} {:>11.2f} {:>11.2f}{}\n", p.size.count(), p.done_by(),
+                     p.steps, p.time_us.median, p.slowest_rank, predicted, p.algorithm_MBps, p.bus_MBps,
+                     remarks.empty() ? "" : "  # " + remarks);
   if (!p.ranks.empty()) print_parts(p.ranks, out);
   if (p.training) print_training(*p.training, p.time_us.median, out);
   if (p.array) print_array(*p.array, p.time_us.median, out);
