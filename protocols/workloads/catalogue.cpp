@@ -20,6 +20,11 @@ std::string several_nodes(const Shape& shape) {
   return "it is for several nodes with the same number of GPUs each, more than one";
 }
 
+/// Between nodes one message to each other GPU is no way for all bytes.
+std::string one_node(const Shape& shape) {
+  return shape.ranks == shape.per_node ? "" : "it is for GPUs of one node, which exchange with all others at once";
+}
+
 double once(int) { return 1; }
 double all_but_own(int ranks) { return static_cast<double>(ranks - 1) / ranks; }
 double there_and_back(int ranks) { return 2 * all_but_own(ranks); }
@@ -34,6 +39,10 @@ constexpr std::array kAllReduce{
     Algorithm{"hierarchical",
               "rings within nodes; between them, for each GPU, halving and doubling or, of no power of two, a ring",
               "g - 1, 2 log2(n/g) and g - 1 steps", several_nodes, hierarchical_all_reduce},
+    Algorithm{"direct", "each adds up a part, which all others send it at once, and sends all the sum",
+              "2 (a + S/n/b) where links join all two by two", one_node, direct_all_reduce},
+    Algorithm{"one-shot", "each sends all to all at once, and adds up by itself",
+              "a + S/b where links join all two by two", one_node, one_shot_all_reduce},
     Algorithm{"kernel", kTogether, "2 (n-1) (a + S/n/b), of slots", any_shape, together_all_reduce,
               Collective::all_reduce}};
 constexpr std::string_view kStep = "3 L t, and the last bucket's all-reduce where each ends before the next is there";
@@ -44,13 +53,18 @@ constexpr std::array kTrainingStep{
     Algorithm{"tree", "each bucket by binomial trees", kStep, any_shape, tree_all_reduce},
     Algorithm{"hierarchical", "each bucket by rings within nodes and across them", kStep, several_nodes,
               hierarchical_all_reduce},
+    Algorithm{"direct", "each bucket by exchanges of all with all at once", kStep, one_node, direct_all_reduce},
     Algorithm{"kernel", kTogether, kStep, any_shape, together_all_reduce, Collective::all_reduce}};
 constexpr std::array kAllGather{
     Algorithm{"ring", "each part goes round once", "(n-1) (a + S/n/b)", any_shape, ring_all_gather},
+    Algorithm{"direct", "each part to all at once", "a + S/n/b where links join all two by two", one_node,
+              direct_all_gather},
     Algorithm{"kernel", kTogether, "(n-1) (a + S/n/b), of slots", any_shape, together_all_gather,
               Collective::all_gather}};
 constexpr std::array kReduceScatter{
     Algorithm{"ring", "each part goes round once, and grows", "(n-1) (a + S/n/b)", any_shape, ring_reduce_scatter},
+    Algorithm{"direct", "each part to its rank at once", "a + S/n/b where links join all two by two", one_node,
+              direct_reduce_scatter},
     Algorithm{"kernel", kTogether, "(n-1) (a + S/n/b), of slots", any_shape, together_reduce_scatter,
               Collective::reduce_scatter}};
 constexpr std::array kReduce{Algorithm{"tree", "a binomial tree to rank 0: few steps, all bytes in each",

@@ -29,6 +29,23 @@ Schedule all_reduce_of(const Shape& shape, int rank, std::uint64_t elements) {
           .after = {{all_of(elements), sum_of_all(shape.ranks)}}};
 }
 
+Schedule all_gather_of(const Shape& shape, int rank, std::uint64_t elements) {
+  Schedule schedule{.data = elements};
+  schedule.before = {{part_of(elements, shape.ranks, rank), value_of(rank)}};
+  for (int r = 0; r < shape.ranks; ++r) schedule.after.push_back({part_of(elements, shape.ranks, r), value_of(r)});
+  return schedule;
+}
+
+Schedule reduce_scatter_of(const Shape& shape, int rank, std::uint64_t elements) {
+  Schedule schedule{.data = elements};
+  const auto factor = [](int part) { return static_cast<std::uint64_t>(part) + 1; };
+  for (int part = 0; part < shape.ranks; ++part) {
+    schedule.before.push_back({part_of(elements, shape.ranks, part), value_of(rank) * factor(part)});
+  }
+  schedule.after = {{part_of(elements, shape.ranks, rank), sum_of_all(shape.ranks) * factor(rank)}};
+  return schedule;
+}
+
 /// Sends a slice and receives the peer's into the scratch buffer, to be added to `into`.
 Step exchange_and_add(int peer, const Slice& send, const Slice& into) {
   const Slice arrived{Where::scratch, 0, into.length};
@@ -120,22 +137,48 @@ Schedule hierarchical_all_reduce(const Shape& shape, int rank, std::uint64_t ele
   return schedule;
 }
 
+Schedule direct_all_reduce(const Shape& shape, int rank, std::uint64_t elements) {
+  Schedule schedule = all_reduce_of(shape, rank, elements);
+  const Group group = everyone(shape, rank);
+  direct_reduce_scatter(schedule, group, all_of(elements));
+  direct_all_gather(schedule, group, all_of(elements));
+  return schedule;
+}
+
+Schedule one_shot_all_reduce(const Shape& shape, int rank, std::uint64_t elements) {
+  Schedule schedule = all_reduce_of(shape, rank, elements);
+  Step step;
+  for (const int peer : partners(shape.ranks, rank)) {
+    const Slice arrived{Where::scratch, schedule.scratch, elements};
+    step.transfers.push_back({peer, all_of(elements), arrived});
+    step.locals.push_back({Local::Kind::add, all_of(elements), arrived});
+    schedule.scratch += elements;
+  }
+  schedule.steps.push_back(std::move(step));
+  return schedule;
+}
+
 Schedule ring_all_gather(const Shape& shape, int rank, std::uint64_t elements) {
-  Schedule schedule{.data = elements};
-  schedule.before = {{part_of(elements, shape.ranks, rank), value_of(rank)}};
-  for (int r = 0; r < shape.ranks; ++r) schedule.after.push_back({part_of(elements, shape.ranks, r), value_of(r)});
+  Schedule schedule = all_gather_of(shape, rank, elements);
   ring_all_gather(schedule, everyone(shape, rank), all_of(elements));
   return schedule;
 }
 
+Schedule direct_all_gather(const Shape& shape, int rank, std::uint64_t elements) {
+  Schedule schedule = all_gather_of(shape, rank, elements);
+  direct_all_gather(schedule, everyone(shape, rank), all_of(elements));
+  return schedule;
+}
+
 Schedule ring_reduce_scatter(const Shape& shape, int rank, std::uint64_t elements) {
-  Schedule schedule{.data = elements};
-  const auto factor = [](int part) { return static_cast<std::uint64_t>(part) + 1; };
-  for (int part = 0; part < shape.ranks; ++part) {
-    schedule.before.push_back({part_of(elements, shape.ranks, part), value_of(rank) * factor(part)});
-  }
-  schedule.after = {{part_of(elements, shape.ranks, rank), sum_of_all(shape.ranks) * factor(rank)}};
+  Schedule schedule = reduce_scatter_of(shape, rank, elements);
   ring_reduce_scatter(schedule, everyone(shape, rank), all_of(elements));
+  return schedule;
+}
+
+Schedule direct_reduce_scatter(const Shape& shape, int rank, std::uint64_t elements) {
+  Schedule schedule = reduce_scatter_of(shape, rank, elements);
+  direct_reduce_scatter(schedule, everyone(shape, rank), all_of(elements));
   return schedule;
 }
 

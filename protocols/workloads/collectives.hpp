@@ -13,9 +13,14 @@ Schedule tree_all_reduce(const Shape& shape, int rank, std::uint64_t elements);
 Schedule halving_all_reduce(const Shape& shape, int rank, std::uint64_t elements);
 /// Rings within each node, between GPUs of the same number on all nodes, and within each node again.
 Schedule hierarchical_all_reduce(const Shape& shape, int rank, std::uint64_t elements);
+/// With all others at once: parts to whoever adds them up, and their sums to all; or all to all, added up by each.
+Schedule direct_all_reduce(const Shape& shape, int rank, std::uint64_t elements);
+Schedule one_shot_all_reduce(const Shape& shape, int rank, std::uint64_t elements);
 
 Schedule ring_all_gather(const Shape& shape, int rank, std::uint64_t elements);
+Schedule direct_all_gather(const Shape& shape, int rank, std::uint64_t elements);
 Schedule ring_reduce_scatter(const Shape& shape, int rank, std::uint64_t elements);
+Schedule direct_reduce_scatter(const Shape& shape, int rank, std::uint64_t elements);
 /// Binomial tree from rank 0.
 Schedule tree_broadcast(const Shape& shape, int rank, std::uint64_t elements);
 /// A chain of ranks through which pieces follow each other.

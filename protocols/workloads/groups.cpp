@@ -81,6 +81,27 @@ void ring_all_gather(Schedule& schedule, const Group& group, const Slice& whole)
   }
 }
 
+void direct_reduce_scatter(Schedule& schedule, const Group& group, const Slice& whole) {
+  const Slice mine = part_within(whole, group, group.self);
+  Step step;
+  for (const int peer : partners(group.size(), group.self)) {
+    const Slice arrived{Where::scratch, mine.length * step.transfers.size(), mine.length};
+    step.transfers.push_back({group.rank(peer), part_within(whole, group, peer), arrived});
+    step.locals.push_back({Local::Kind::add, mine, arrived});
+  }
+  schedule.scratch = std::max(schedule.scratch, mine.length * step.transfers.size());
+  schedule.steps.push_back(std::move(step));
+}
+
+void direct_all_gather(Schedule& schedule, const Group& group, const Slice& whole) {
+  Step step;
+  for (const int peer : partners(group.size(), group.self)) {
+    step.transfers.push_back(
+        {group.rank(peer), part_within(whole, group, group.self), part_within(whole, group, peer)});
+  }
+  schedule.steps.push_back(std::move(step));
+}
+
 std::vector<Half> halves_of(int members, int self, const Slice& whole, const std::function<int(int)>& rank_of) {
   std::vector<Half> halves;
   Slice mine = whole;

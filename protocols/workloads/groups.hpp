@@ -42,6 +42,9 @@ std::vector<Transfer> in_and_out(int to, const Slice& send, int from, const Slic
 void ring_reduce_scatter(Schedule& schedule, const Group& group, const Slice& whole);
 /// Each member gets all parts of `whole`, of which it has its own.
 void ring_all_gather(Schedule& schedule, const Group& group, const Slice& whole);
+/// The same, where each member exchanges with all others at once: for GPUs that links join two by two.
+void direct_reduce_scatter(Schedule& schedule, const Group& group, const Slice& whole);
+void direct_all_gather(Schedule& schedule, const Group& group, const Slice& whole);
 
 /// A step of recursive halving: what a member keeps of a slice, and what it gives its peer.
 struct Half {

@@ -108,6 +108,8 @@ class WorkloadRun {
   static constexpr double kNearly = 3;
   /// In larger jobs nothing is tried, for that takes as long as what is measured then.
   static constexpr std::size_t kMostTried = 200'000;
+  /// What needs more room than the data and this is not tried: the room may be lacking, and who needs so much sends it.
+  static constexpr Bytes kMoreRoom = 256_MiB;
 
   [[nodiscard]] Schedule schedule_of(const Algorithm& algorithm, Bytes size,
                                      const workloads::TrainingParts& parts = {}) const {
@@ -278,6 +280,8 @@ class WorkloadRun {
     if (messages_of(*least->algorithm, shape_, elements_of(least->size)) > kMostTried) return worth;
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (all[i].predicted_us > least->predicted_us * kNearly && !uneven()) continue;
+      const Schedule schedule = schedule_of(*all[i].algorithm, all[i].size);
+      if (bytes_of(schedule.scratch) > std::max(bytes_of(schedule.data), kMoreRoom) && &all[i] != &*least) continue;
       if (messages_of(*all[i].algorithm, shape_, elements_of(all[i].size)) <= kMostTried) worth |= 1 << i;
     }
     return worth;

@@ -31,6 +31,29 @@ void expect_refused(const std::string& arguments, const std::string& why) {
   EXPECT_THAT(said(arguments, 2), ContainsRegex(why)) << arguments;
 }
 
+/// Links that join eight GPUs two by two are all busy at once: 48.6 GB/s each, and what is added up is read and written
+/// by kernels of 1690 GB/s. A ring has one link of the seven, as whoever copies to one peer after the other.
+TEST(WorkloadProgram, AnAllReduceTakesAllLinksOfAMesh) {
+  const std::string job = "workload all-reduce --platform mi300x-eight -p symmetric-put --ranks 8 -i 1 ";
+  const double part = (1U << 30U) / 8.0;
+  const double bytes_us = 2 * part / 48.6e3;
+  const double adding_us = 7 * 1.5 * part / 1690e3;
+  const double direct = first_point(job + "-b 1G -e 1G --algorithm direct").at("time_us");
+  EXPECT_GE(direct, bytes_us);
+  EXPECT_NEAR(direct, bytes_us + adding_us, 0.02 * bytes_us);
+  EXPECT_GE(first_point(job + "-b 1G -e 1G --algorithm ring").at("time_us").get<double>(), 14 * part / 48.6e3);
+  const auto small = [&](const std::string& algorithm) {
+    return first_point(job + "-b 8K -e 8K --algorithm " + algorithm).at("time_us").get<double>();
+  };
+  EXPECT_LT(small("one-shot"), small("direct"));
+  EXPECT_LT(small("direct"), small("ring"));
+}
+
+TEST(WorkloadProgram, DirectAlgorithmsStayWithinANode) {
+  expect_refused("workload all-reduce --platform mi300x-eight -p symmetric-put --ranks 16 --algorithm one-shot",
+                 "it is for GPUs of one node, which exchange with all others at once");
+}
+
 TEST(WorkloadProgram, PlaysATrace) {
   std::string printed;
   const nlohmann::json point = first_point(kOn + "tests/data/two_ranks.goal -p gpudirect-v2", &printed);

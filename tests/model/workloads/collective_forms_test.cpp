@@ -131,6 +131,7 @@ TEST(CollectiveForms, AreSumsOfExchangesMessagesAndAdditions) {
     forms.add("message 1/" + std::to_string(part),
               [part](int rank) { return message_of(rank, kAll / static_cast<std::uint64_t>(part)); });
   }
+  forms.add("adds 7", [](int) { return locals_of(Local::Kind::add, kAll / 8, 7); });
   forms.add("swap of halves", [](int rank) { return swap_of(rank, kAll, kRanks / 2); });
   forms.add("copy", [](int) { return locals_of(Local::Kind::copy, kAll, 1); });
   forms.add("half a copy", [](int) { return locals_of(Local::Kind::copy, kAll / 2, 1); });
@@ -155,6 +156,9 @@ TEST(CollectiveForms, AreSumsOfExchangesMessagesAndAdditions) {
   }
   forms.expect("all-reduce halving-doubling", halving);
   forms.expect("all-reduce tree", 6 * forms.of("message") + 3 * forms.of("add 1/1"));
+  // Of a switch all share each GPU's links; one after the other reads what has come.
+  forms.expect("reduce-scatter direct", forms.of("all-gather direct") + forms.of("adds 7"));
+  forms.expect("all-reduce direct", forms.of("reduce-scatter direct") + forms.of("all-gather direct"));
   forms.expect("broadcast tree", 3 * forms.of("message"));
   forms.expect("reduce tree", 3 * (forms.of("message") + forms.of("add 1/1")));
   forms.expect("reduce ring", forms.of("reduce-scatter ring") + forms.of("gather direct"));
@@ -195,6 +199,7 @@ TEST(CollectiveForms, AreSumsOfExchangesMessagesAndAdditions) {
   };
   expect_bytes("incast direct", 7 * byte);
   expect_bytes("fan-out direct", 7 * byte);
+  expect_bytes("all-gather direct", 7 * byte / 8);
   expect_bytes("gather direct", 7 * byte / 8);
   expect_bytes("scatter direct", 7 * byte / 8);
   expect_bytes("halo-2d direct", 4 * byte);  // 4 x 2 ranks: both neighbours in a row of two are one, with two faces

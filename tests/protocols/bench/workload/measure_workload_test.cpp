@@ -69,14 +69,14 @@ TEST(MeasuredWorkloads, HaveAPointForEachSizeAndAlgorithm) {
     ++rounds.at(begins ? 0 : 1);
   };
   const WorkloadSeries series = measured(plan, 3);
-  EXPECT_EQ(rounds, (std::array{3 * 6 * 3, 3 * 6 * 3})) << "ranks, points, iterations";
+  EXPECT_EQ(rounds, (std::array{3 * 10 * 3, 3 * 10 * 3})) << "ranks, points, iterations";
   EXPECT_EQ(series.workload, "all-reduce");
-  ASSERT_EQ(series.points.size(), 6U);
-  const std::string each = "halving-doubling 4, ring 4, tree 4, ";
+  ASSERT_EQ(series.points.size(), 10U);
+  const std::string each = "halving-doubling 4, ring 4, tree 4, direct 2, one-shot 1, ";
   std::string all;
-  for (std::size_t i = 0; i < 6; ++i) {
+  for (std::size_t i = 0; i < 10; ++i) {
     const WorkloadPoint& point = series.points[i];
-    EXPECT_EQ(point.size, i < 3 ? 1_KiB : 64_KiB);
+    EXPECT_EQ(point.size, i < 5 ? 1_KiB : 64_KiB);
     EXPECT_EQ(told.at(i), point.algorithm);
     all += point.algorithm + " " + std::to_string(point.steps) + ", ";
     EXPECT_EQ(point.time_us.n, 3U);
