@@ -82,7 +82,7 @@ class Search {
   void add(const OpReport& report, Seconds since) {
     using enum PathPart::Phase;
     if (report.flows.empty() && report.launch == 0) return push(report, whole, since);
-    push(report, bytes, std::max(since, flow_began(report)));
+    if (report.blocks == 0) push(report, bytes, std::max(since, flow_began(report)));  // else blocks have told
     push(report, before_bytes, since);
   }
 
