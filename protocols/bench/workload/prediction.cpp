@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <ranges>
 
 namespace twinlink::bench {
 
@@ -254,9 +255,12 @@ class Steps {
   [[nodiscard]] std::size_t find(const OneStep& step, int peer, const std::vector<bool>& met) const {
     const auto first = peers_.begin() + static_cast<std::ptrdiff_t>(step.first);
     const auto last = peers_.begin() + static_cast<std::ptrdiff_t>(step.last);
-    auto at = static_cast<std::size_t>(std::lower_bound(first, last, peer) - peers_.begin());
-    while (at < step.last && peers_[at] == peer && met[at]) ++at;
-    return at < step.last && peers_[at] == peer ? at : step.last;
+    const auto [from, to] = std::equal_range(first, last, peer);
+    const auto number = [&](auto place) { return static_cast<std::size_t>(place - peers_.begin()); };
+    // Of those with one peer the first ones have been met.
+    const auto all = std::views::iota(number(from), number(to));
+    const auto next = std::ranges::partition_point(all, [&](std::size_t message) { return met[message]; });
+    return next == all.end() ? step.last : *next;
   }
 
   Shape shape_;

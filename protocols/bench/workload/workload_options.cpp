@@ -133,7 +133,7 @@ workloads::TrainingStep training_of(const WorkloadOptions& options) {
 
 /// Each block is a message, or a copy.
 void require_few_blocks(Bytes cache, Bytes block) {
-  constexpr std::uint64_t kMost = 16384;
+  constexpr std::uint64_t kMost = 131072;
   if (cache.count() <= block.count() * kMost) return;
   throw UsageError(fmt::format("--block {} cuts {} of a rank into more than {} blocks: at least {} is needed",
                                format_size(block), format_size(cache), kMost,
