@@ -7,6 +7,7 @@
 #include "model/cli/pages.hpp"
 #include "model/study/jobs/protocol_choice.hpp"
 #include "platforms/tools/drawing.hpp"
+#include "platforms/tools/fabric_drawing.hpp"
 #include "platforms/tools/filter_program.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
@@ -25,6 +26,7 @@ struct DrawOptions {
   std::string protocol{};  ///< empty: the one that would be chosen
   Bytes size{1U << 20U};
   bench::SettingsOptions settings{};
+  bool fabric = false;  ///< instead of a node
   std::filesystem::path out{};
 };
 
@@ -52,8 +54,11 @@ ExitCode draw(const DrawOptions& options) {
   if (!options.protocol.empty() && !with_message) {
     throw UsageError("--protocol is of a message: --from and --to name its devices");
   }
-  const std::string dot =
-      to_dot(platform, with_message ? drawing_of_message(options, platform) : machine_drawing(platform));
+  if (options.fabric && with_message)
+    throw UsageError("--fabric is a picture without a message: not with --from, --to");
+  const std::string dot = options.fabric ? fabric_dot(platform)
+                                         : to_dot(platform, with_message ? drawing_of_message(options, platform)
+                                                                         : machine_drawing(platform));
   bench::write_file(options.out, kind == ".dot" ? dot : svg_of(dot));
   return ExitCode::ok;
 }
@@ -61,8 +66,9 @@ ExitCode draw(const DrawOptions& options) {
 }  // namespace
 
 void add_draw_command(Program& program) {
-  auto* command = program.app.add_subcommand(
-      "draw", "Draw a node as a graph of memories, hubs, adapters, GPUs and links, and the way of a message on it");
+  auto* command = program.app.add_subcommand("draw",
+                                             "Draw a node as a graph of memories, hubs, adapters, GPUs and links, and "
+                                             "the way of a message on it; or the fabric");
   const auto options = std::make_shared<DrawOptions>();
   add_platform_options(*command, options->platform);
   const bench::OptionGroup group(*command, "Message");
@@ -77,10 +83,12 @@ void add_draw_command(Program& program) {
   bench::add_size_option(*command, "-s,--size", options->size, "Message size");
   bench::add_settings_options(*command, options->settings);
   const bench::OptionGroup outputs(*command, "Output");
+  command->add_flag("--fabric", options->fabric, "Draw the switches between nodes and their cables instead of a node");
   command->add_option("--out", options->out, "FILE.dot for Graphviz, or FILE.svg, which its program 'dot' makes")
       ->type_name("FILE")
       ->required();
   bench::add_examples(*command, {"twinlink-sim draw keeneland-kids --out kids.svg",
+                                 "twinlink-sim draw hgx-h100-64 --fabric --out fabric.svg",
                                  "twinlink-sim draw keeneland-kids --from 0/0 --to 1/1 -p gpudirect-v1 --out way.dot"});
   command->callback([&program, options] { program.action = [options] { return draw(*options); }; });
 }

@@ -28,8 +28,9 @@ std::string in_quotes(std::string_view text) {
   return result + '"';
 }
 
-/// Lines of a label, each of which may hold anything.
-std::string label(const std::vector<std::string>& lines) {
+}  // namespace
+
+std::string dot_label(const std::vector<std::string>& lines) {
   std::string result;
   for (const std::string& line : lines) {
     if (line.empty()) continue;
@@ -38,6 +39,8 @@ std::string label(const std::vector<std::string>& lines) {
   }
   return "\"" + result + "\"";
 }
+
+namespace {
 
 std::string bandwidth_text(const Link& link) {
   std::string text = format_rate(link.forward.value);
@@ -94,7 +97,7 @@ class Picture {
   std::string text() {
     out_ = "digraph machine {\n";
     line("  graph [rankdir=TB, fontname=\"Helvetica\", labelloc=t, label={}];",
-         label({drawing_.title.empty() ? platform_.name : drawing_.title, platform_.description}));
+         dot_label({drawing_.title.empty() ? platform_.name : drawing_.title, platform_.description}));
     line("  node [fontname=\"Helvetica\", fontsize=11, style=filled, fillcolor=white];");
     line("  edge [fontname=\"Helvetica\", fontsize=9, dir=none];");
     for (const int node : drawing_.nodes) draw_node(node);
@@ -120,14 +123,14 @@ class Picture {
             const std::vector<std::string>& about) {
     std::vector<std::string> lines{name};
     lines.insert(lines.end(), about.begin(), about.end());
-    line("    {} [shape={}, fillcolor={}, label={}{}];", id(node, name), shape, in_quotes(color), label(lines),
+    line("    {} [shape={}, fillcolor={}, label={}{}];", id(node, name), shape, in_quotes(color), dot_label(lines),
          is_on_way(node, name) ? ", color=red, penwidth=2" : "");
   }
 
   void draw_node(int node) {
     const Node parts = topology_.graph_of(node);
     line("  subgraph {} {{", in_quotes(fmt::format("cluster_{}", node)));
-    line("    label={}; color=gray;", label({topology_.nodes() > 1 ? fmt::format("node {}", node) : "node"}));
+    line("    label={}; color=gray;", dot_label({topology_.nodes() > 1 ? fmt::format("node {}", node) : "node"}));
     std::string memories;
     for (const HostMemory& memory : parts.memories) {
       part(node, memory.name, "cylinder", "#dcecf7", {"host memory", "copies " + format_rate(memory.copy_rate.value)});
@@ -214,7 +217,7 @@ class Picture {
     if (link.latency) lines.push_back(format_seconds(link.latency->value));
     if (link.count > 1) lines.push_back(fmt::format("{} links", link.count));
     line("    {} -> {} [label={}{}{}];", id(node, turned ? link.to : link.from), id(node, turned ? link.from : link.to),
-         label(lines), distance(link.from) == distance(link.to) ? ", constraint=false" : "", on_way(way, turned));
+         dot_label(lines), distance(link.from) == distance(link.to) ? ", constraint=false" : "", on_way(way, turned));
   }
 
   /// What joins its switches, and by which of their cables the way goes.
@@ -242,8 +245,8 @@ class Picture {
   /// Red where the way goes between adapters.
   void draw_network() {
     const bool used = std::ranges::any_of(drawing_.way, [&](const Crossing& c) { return over_network(c); });
-    line("  {} [shape=doubleoctagon, fillcolor=\"#f7f0f7\", label={}{}];", in_quotes(kNetwork), label(about_network()),
-         used ? ", color=red, penwidth=2" : "");
+    line("  {} [shape=doubleoctagon, fillcolor=\"#f7f0f7\", label={}{}];", in_quotes(kNetwork),
+         dot_label(about_network()), used ? ", color=red, penwidth=2" : "");
     for (const int node : drawing_.nodes) {
       for (const Nic& nic : topology_.graph_of(node).nics) {
         Crossed way;
@@ -253,7 +256,7 @@ class Picture {
           if (crossing.from == DrawnPart{node, nic.name}) way.add(true, i + 1);
           if (crossing.to == DrawnPart{node, nic.name}) way.add(false, i + 1);
         }
-        line("  {} -> {} [label={}{}];", id(node, nic.name), in_quotes(kNetwork), label({way.places}),
+        line("  {} -> {} [label={}{}];", id(node, nic.name), in_quotes(kNetwork), dot_label({way.places}),
              on_way(way, false));
       }
     }

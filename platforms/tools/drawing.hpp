@@ -36,6 +36,9 @@ struct Drawing {
 /// what follows "=>" is on node `there`.
 std::vector<Crossing> crossings_of(std::string_view way, int here, int there);
 
+/// Lines of a label in that language, each of which may hold anything.
+std::string dot_label(const std::vector<std::string>& lines);
+
 /// The picture as Graphviz's dot language has it. Links carry name, bandwidth, latency and count; those that the way
 /// crosses are red, with arrows in the directions of its bytes.
 std::string to_dot(const Platform& platform, const Drawing& drawing);

@@ -31,6 +31,15 @@ TEST(DrawProgram, WithoutDevicesItDrawsTheNodeAlone) {
   EXPECT_THAT(read_file(file), AllOf(HasSubstr("NVIDIA H200"), Not(HasSubstr("color=red"))));
 }
 
+TEST(DrawProgram, DrawsTheFabric) {
+  const std::string file = ::testing::TempDir() + "twinlink-fabric.dot";
+  said("draw hgx-h100-64 --fabric --set nodes.count=16 --fail fabric/leaf3-up2 --out '" + file + "'");
+  EXPECT_THAT(read_file(file), AllOf(HasSubstr("\"leaf3\" -- \"spine2\""), HasSubstr("color=red"),
+                                     HasSubstr("style=dashed"), HasSubstr("bisection")));
+  EXPECT_THAT(said("draw h200-nvlink --fabric --out '" + file + "'", 2), HasSubstr("has no fabric: it is one node"));
+  EXPECT_THAT(said("draw hgx-h100-64 --fabric --from 0/0 --out '" + file + "'", 2), HasSubstr("without a message"));
+}
+
 TEST(DrawProgram, SvgIsMadeByGraphvizOrTheErrorNamesItsPackage) {
   const std::string file = ::testing::TempDir() + "twinlink-node.svg";
   std::filesystem::remove(file);

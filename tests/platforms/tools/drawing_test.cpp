@@ -1,13 +1,18 @@
 // A picture holds all of a node and the way of a message, and nothing else is marked.
+#include <algorithm>
+#include <filesystem>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/tools/drawing.hpp"
+#include "platforms/tools/fabric_drawing.hpp"
 #include "platforms/topology/topology.hpp"
 #include "tests/platforms/whole_platform.hpp"
 
@@ -44,6 +49,66 @@ TEST(Drawing, SaysWhatTheFabricIsAndByWhichCablesTheWayGoes) {
   EXPECT_THAT(way, AllOf(HasSubstr("leaves of"), HasSubstr("bisection ")));
   for (const FabricWay::Hop& hop : hops) EXPECT_THAT(way, HasSubstr("1: " + fabric_link_name(hop.link)));
   EXPECT_THAT(network({.nodes = {0, 100}}), Not(HasSubstr("1: leaf")));
+}
+
+/// As many cables are drawn as have to be bought, of every machine whose fabric can be looked at, and each ends at two
+/// switches, or groups, that are drawn.
+TEST(FabricDrawing, HasTheCablesThatAFabricNeeds) {
+  int drawn = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("platforms")) {
+    if (entry.path().extension() != ".yaml") continue;
+    Platform platform = read_platform(entry.path());
+    if (!platform.fabric || !platform.kinds.empty()) continue;
+    for (const std::int64_t nodes : {platform.nodes(), std::int64_t{2}, std::int64_t{9}, std::int64_t{64}}) {
+      if (nodes > platform.fabric->nodes().value_or(nodes)) continue;
+      if (platform.fabric->shape == FabricShape::torus && nodes != platform.fabric->nodes()) continue;
+      platform.node.count = static_cast<int>(nodes);
+      FabricPicture picture;
+      try {
+        picture = picture_of_fabric(platform);
+      } catch (const UsageError&) {
+        continue;
+      }
+      ++drawn;
+      const FabricParts parts = parts_of(*platform.fabric, platform.nodes(), platform.most_nics());
+      std::int64_t cables = 0;
+      std::set<std::string> names;
+      std::int64_t plugged = 0;
+      for (const DrawnSwitch& each : picture.switches) {
+        EXPECT_TRUE(names.insert(each.name).second) << each.name;
+        names.insert(each.inside);
+        plugged += each.nodes;
+      }
+      for (const DrawnCables& each : picture.cables) {
+        cables += each.count;
+        EXPECT_TRUE(names.contains(each.from) && names.contains(each.to)) << each.from << " " << each.to;
+      }
+      const std::string where = fmt::format("{} of {} nodes", platform.name, nodes);
+      EXPECT_EQ(cables, parts.cables - platform.nodes() * platform.most_nics()) << where;
+      const bool by_rail =
+          platform.fabric->shape == FabricShape::rails || platform.fabric->shape == FabricShape::rail_only;
+      EXPECT_EQ(plugged, platform.nodes() * (by_rail ? platform.most_nics() : 1)) << where;
+    }
+  }
+  EXPECT_GT(drawn, 20);
+}
+
+/// A name of a fault is a name in the picture.
+TEST(FabricDrawing, ShowsFaults) {
+  Platform platform = read_platform("platforms/hgx-h100-64.yaml");
+  for (const char* const name : {"leaf1-up3", "leaf2", "spine1"}) {
+    Platform broken = platform;
+    const auto faults = platform.fabric->cables(name, 0.5, platform.most_nics());
+    for (const CableFault& fault : faults) broken.fabric->add_fault(fault);
+    const FabricPicture picture = picture_of_fabric(broken);
+    const auto slowed = std::ranges::count(picture.cables, 0.5, &DrawnCables::left);
+    EXPECT_EQ(static_cast<std::size_t>(slowed), faults.size()) << name;
+    for (const DrawnCables& each : picture.cables) {
+      if (each.left == 1) continue;
+      const std::string part = std::string(name).substr(0, std::string(name).find('-'));
+      EXPECT_TRUE(each.from == part || each.to == part) << name << ": " << each.from << " " << each.to;
+    }
+  }
 }
 
 /// A node and one of another kind, and a message from a GPU to the other node's memory.
