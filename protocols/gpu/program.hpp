@@ -41,8 +41,9 @@ enum class Operation : std::uint8_t {
 /// How an all-reduce goes; of other operations `ring` alone.
 enum class Algorithm : std::uint8_t {
   ring,
-  tree,  ///< sums go up, and come down again: fewer steps between nodes
-  nvls   ///< the switch that joins the GPUs adds up (nvls.hpp)
+  tree,      ///< sums go up, and come down again: fewer steps between nodes
+  nvls,      ///< the switch that joins the GPUs adds up (nvls.hpp)
+  nvls_tree  ///< a switch in each node, and trees between them
 };
 
 /// What reductions add up: unsigned numbers of 64 bits.
@@ -65,6 +66,11 @@ struct Program {
   std::uint64_t slot = 0;      ///< bytes of data that a slot takes: a multiple of 16
   std::uint64_t slots = 0;     ///< of a FIFO
   std::int32_t experts = 0;    ///< of a rank, as many as any has
+  std::int32_t parts = 0;      ///< of an all-to-all: channels that the message to one rank has; 0: all
+  /// Of an all-to-all, and where switches add up: ranks of a node, all of which have as many, and their numbers follow
+  /// each other; 0: all ranks.
+  std::int32_t group = 0;
+  std::int32_t heads = 0;  ///< ranks of a node that read what its switch adds up, the first ones; 0: all
 };
 
 /// In place of a link's number: there is none.
@@ -154,6 +160,31 @@ TWINLINK_GPU constexpr std::uint64_t tree_piece_of(const Program& p, std::uint64
 
 /// Bytes of a block of an all-to-all.
 TWINLINK_GPU constexpr std::uint64_t block_of(const Program& p) { return p.bytes / number(p.ranks); }
+TWINLINK_GPU constexpr std::int32_t parts_of(const Program& p) { return p.parts > 0 ? p.parts : p.channels; }
+TWINLINK_GPU constexpr std::int32_t group_of(const Program& p) { return p.group > 0 ? p.group : p.ranks; }
+
+/// So many messages of an all-to-all are under way at once in a channel.
+constexpr std::int32_t kTogether = 8;
+
+/// Whom a rank sends to in a round of an all-to-all, or receives from (`ahead` -1): first within its node, then within
+/// the next one.
+TWINLINK_GPU constexpr std::int32_t peer_in(const Program& p, std::int32_t round, std::int32_t ahead) {
+  const std::int32_t group = group_of(p);
+  const std::int32_t nodes = p.ranks / group;
+  const std::int32_t node = (p.rank / group + nodes + ahead * (round / group)) % nodes;
+  return node * group + (p.rank % group + group + ahead * (round % group)) % group;
+}
+/// Which part of a round's message a channel has; those from parts_of() on there are none of. Messages begin at
+/// channels that are far apart: their number with its bits from behind. To one node as many as go together begin at
+/// one.
+TWINLINK_GPU constexpr std::int32_t part_in(const Program& p, std::int32_t round, std::int32_t channel) {
+  const std::int32_t group = group_of(p);
+  std::int32_t place = round;
+  if (group < p.ranks) place = round / group * ((group + kTogether - 1) / kTogether) + round % group / kTogether;
+  std::int32_t first = 0;
+  for (std::int32_t bit = 1; bit < p.channels; bit *= 2) first = 2 * first + ((place & bit) != 0 ? 1 : 0);
+  return (channel + p.channels - first % p.channels) % p.channels;
+}
 
 /// Blocks to experts that a block sends each rank: as many have its channel.
 TWINLINK_GPU constexpr std::uint64_t experts_of(const Program& p, std::int32_t channel) {
@@ -177,11 +208,10 @@ TWINLINK_GPU constexpr std::uint64_t longest_of(const Program& p, std::int32_t c
     case Operation::broadcast:
     case Operation::reduce:
       return channel_of(p, p.bytes, channel).length;
-    case Operation::all_to_all:
-      return channel_of(p, block_of(p), channel).length;
     case Operation::clear:
     case Operation::exchange:
     case Operation::echo:
+    case Operation::all_to_all:
     case Operation::put:
     case Operation::dispatch:
     case Operation::combine:
@@ -205,7 +235,11 @@ TWINLINK_GPU constexpr bool is_tree(const Program& p) {
   return p.operation == Operation::all_reduce && p.algorithm == Algorithm::tree;
 }
 TWINLINK_GPU constexpr bool is_switched(const Program& p) {
-  return p.operation == Operation::all_reduce && p.algorithm == Algorithm::nvls;
+  return p.operation == Operation::all_reduce &&
+         (p.algorithm == Algorithm::nvls || p.algorithm == Algorithm::nvls_tree);
+}
+TWINLINK_GPU constexpr bool has_rail_trees(const Program& p) {
+  return is_switched(p) && p.algorithm == Algorithm::nvls_tree;
 }
 TWINLINK_GPU constexpr bool has_experts(const Program& p) {
   return p.operation == Operation::dispatch || p.operation == Operation::combine;
@@ -221,7 +255,10 @@ TWINLINK_GPU constexpr bool has_roles(const Program& p) {
   return p.operation == Operation::all_to_all || is_tree(p) || has_experts(p) ||
          (is_of_two(p) && p.bytes > 0 && p.received > 0);
 }
-TWINLINK_GPU constexpr std::int32_t roles_of(const Program& p) { return is_switched(p) ? 3 : has_roles(p) ? 2 : 1; }
+TWINLINK_GPU constexpr std::int32_t roles_of(const Program& p) {
+  if (is_switched(p)) return has_rail_trees(p) ? 4 : 3;
+  return has_roles(p) ? 2 : 1;
+}
 /// Those of one role lie one behind the other, by channel.
 TWINLINK_GPU constexpr std::int32_t blocks_of(const Program& p) { return roles_of(p) * p.channels; }
 

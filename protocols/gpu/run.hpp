@@ -45,22 +45,46 @@ TWINLINK_GPU_INLINE bool echo(Block& block, const Program& p) {
   return !begins || pipe.recv(all);
 }
 
-/// To the rank k places behind this one, and from the one k places before it, for one k after the other. Link k - 1
-/// leads k places on.
+/// A message to each rank, in the parts that this channel has: a slot of one after the other, so that all links have
+/// something to carry. Link k - 1 leads k places on.
 template <class Block>
 TWINLINK_GPU_INLINE bool all_to_all(Block& block, const Program& p) {
-  const Share mine = channel_of(p, block_of(p), block.channel());
-  const auto at_rank = [&](std::int32_t rank) { return number(rank % p.ranks) * block_of(p); };
   const bool sends = does(block, p, kSends);
-  const std::uint64_t own = at_rank(p.rank) + mine.begin;
-  if (sends && !copy_own(block, own, own, mine.length)) return false;
-  for (std::int32_t k = 1; k < p.ranks; ++k) {
-    Pipe<Block> pipe(block, p.format, p.ranks - k - 1, k - 1);
-    const std::uint64_t there = at_rank(sends ? p.rank + k : p.rank + p.ranks - k);
-    for (std::uint64_t at = 0; at < mine.length; at += p.slot) {
-      const Share what = piece(mine, at, p.slot);
-      const Share placed{there + what.begin, what.length};
-      if (!(sends ? pipe.send(placed) : pipe.recv(placed))) return false;
+  const auto share_of = [&](std::int32_t round) {
+    const std::int32_t part = part_in(p, round, block.channel());
+    return part < parts_of(p) ? share(block_of(p), number(parts_of(p)), number(part), kGrainBytes) : Share{};
+  };
+  const Share own = share_of(0);
+  const std::uint64_t place = number(p.rank) * block_of(p) + own.begin;
+  if (sends && own.length > 0 && !copy_own(block, place, place, own.length)) return false;
+  for (std::int32_t first = 1, last = 1; first < p.ranks; first = last) {
+    for (std::int32_t count = 0; last < p.ranks && count < kTogether; ++last)
+      count += share_of(last).length > 0 ? 1 : 0;
+    bool more = true;
+    for (std::uint64_t slot = 0; more; ++slot) {
+      more = false;
+      for (std::int32_t round = first; round < last; ++round) {
+        const Share what = piece(share_of(round), slot * p.slot, p.slot);
+        if (what.length == 0) continue;
+        more = true;
+        const std::int32_t peer = peer_in(p, round, sends ? 1 : -1);
+        const std::int32_t link = (peer - p.rank + p.ranks) % p.ranks - 1;
+        const std::uint64_t at = number(peer) * block_of(p) + what.begin;
+        Move move;
+        move.bytes = what.length;
+        if (sends) {
+          move.in = Region::input;
+          move.in_at = at;
+          move.into = link;
+          move.into_step = block.sent(link) + slot;
+        } else {
+          move.from = link;
+          move.from_step = block.received(link) + slot;
+          move.out = Region::output;
+          move.out_at = at;
+        }
+        if (!pass(block, p.format, move)) return false;
+      }
     }
   }
   return true;

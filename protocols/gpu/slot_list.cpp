@@ -58,8 +58,17 @@ SlotList list_slots(const Program& program, std::int32_t channel, const ChannelP
   list.received.resize(links);
   if (is_switched(program)) {
     const std::vector<std::uint64_t> rounds(switch_rounds(program, channel), program.slot);
-    std::ranges::fill(list.sent, rounds);
-    std::ranges::fill(list.received, rounds);
+    std::vector<std::uint64_t> chunks;
+    for (std::uint64_t round = 0; round < rounds.size(); ++round) {
+      chunks.push_back(switch_round(program, channel, round).of(place_in_node(program)).length);
+    }
+    for (std::size_t link = 0; link < links; ++link) {
+      const bool within = link < number(group_of(program)) - 1;
+      const auto named = static_cast<std::int32_t>(link);
+      const bool of_tree =
+          position.above == named || std::ranges::find(position.below, named) != std::end(position.below);
+      if (within || of_tree) list.sent[link] = list.received[link] = within ? rounds : chunks;
+    }
     return list;
   }
   ListingBlock block(channel, position, order, list);

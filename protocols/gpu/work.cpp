@@ -27,6 +27,7 @@ bool fits(const Work& work) {
     case Operation::combine:
       return links == static_cast<std::size_t>(work.program.ranks) - 1;
     default:
+      if (has_rail_trees(work.program)) return links >= static_cast<std::size_t>(group_of(work.program)) - 1;
       if (is_switched(work.program)) return links == static_cast<std::size_t>(work.program.ranks) - 1;
       return work.positions.empty() ? links == 2 && !is_tree(work.program) : links > 0;
   }
@@ -38,7 +39,7 @@ bool fits(const ChannelPosition& position, const Work& work) {
     return link >= 0 && static_cast<std::size_t>(link) < work.links.size();
   };
   const auto may_be = [&](std::int32_t link) { return link == kNoLink || exists(link); };
-  if (!is_tree(work.program)) {
+  if (!is_tree(work.program) && !is_switched(work.program)) {
     return exists(position.before) && exists(position.behind) && position.place >= 0 &&
            position.place < work.program.ranks;
   }
@@ -47,7 +48,7 @@ bool fits(const ChannelPosition& position, const Work& work) {
     if (!may_be(link) || (link != kNoLink && link == position.above)) return false;
     alone = alone && link == kNoLink;
   }
-  return may_be(position.above) && !alone;
+  return may_be(position.above) && (!alone || is_switched(work.program));
 }
 
 void require_stands(const Work& work, const std::string& what) {
@@ -145,7 +146,7 @@ std::string_view to_string(Operation operation) {
 }
 
 std::string_view to_string(Algorithm algorithm) {
-  constexpr Words<Algorithm> kNames{"ring", "tree", "nvls"};
+  constexpr Words<Algorithm> kNames{"ring", "tree", "nvls", "nvlstree"};
   return kNames[algorithm];
 }
 
@@ -197,12 +198,17 @@ void require_work(const Work& work) {
     require(p.ranks > 1, what + " of one rank");
     require(p.slots > 1, what + " through one slot: all ranks would wait for each other");
   }
+  if (p.operation == Operation::all_to_all) {
+    require(p.parts >= 0 && p.parts <= p.channels, what + " with more parts of a message than channels");
+  }
+  require(p.group >= 0 && p.ranks % group_of(p) == 0, what + " of nodes that do not have as many ranks");
+  require(p.heads >= 0 && p.heads <= group_of(p), what + " with more heads than a node has ranks");
   if (p.operation == Operation::echo) {
     require(p.ranks == 2 && p.channels == 1 && p.bytes <= p.slot,
             what + " of more than one slot between two ranks, in one channel");
   }
-  require(!is_switched(p) || (p.format == LineFormat::simple && work.positions.empty()),
-          what + " by the switch has slots of simple, and no places of rings and trees");
+  require(!is_switched(p) || (p.format == LineFormat::simple && work.positions.empty() != has_rail_trees(p)),
+          what + " by switches has slots of simple, and places in trees between nodes alone");
   require(fits(work), what + " with another number of links than it has peers");
   require_stands(work, what);
   require(work.times >= 1, what + " that runs less than once");

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -84,7 +85,8 @@ Op SimRank::launch(const gpu::Work& work, Stream stream) {
       if (part.allocation) operation->others.push_back(part);
     }
   }
-  if (gpu::is_switched(work.program)) add_switch(costs->rate.value, parts);
+  if (gpu::is_switched(work.program))
+    add_switch(gpu::number(gpu::group_of(work.program)) - 1, costs->rate.value, parts);
   operation->report.verb = "launch";
   operation->report.size = Bytes{work.program.bytes};
   operation->program = std::make_shared<SimProgram>(world_, event_queue_, id_, work.program, std::move(parts), *costs);
@@ -98,11 +100,11 @@ Op SimRank::launch(const gpu::Work& work, Stream stream) {
   return operation->op;
 }
 
-/// All peers are behind one switch, as the paths to them say.
-void SimRank::add_switch(Rate rate, SimProgram::Parts& parts) const {
+/// So many peers, the first ones, are behind one switch, as the paths to them say.
+void SimRank::add_switch(std::size_t peers, Rate rate, SimProgram::Parts& parts) const {
   const auto self = world_.gpu_of(id_);
   std::vector<std::size_t> others;
-  for (const SimProgram::Link& link : parts.links) {
+  for (const SimProgram::Link& link : std::span(parts.links).first(peers)) {
     const RankId peer = link.theirs.allocation->owner;  // in a group of ranks not as the program counts
     if (const Answer reduces = path_to(peer).switch_reduces; !reduces) throw UnavailableError(reduces.reason);
     others.push_back(world_.gpu_of(peer));

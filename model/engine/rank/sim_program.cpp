@@ -151,7 +151,7 @@ class SimBlock final : public FlowListener,
     const std::uint64_t step = sent(0) + round;
     if (!copy_within(what)) return false;
     for (std::int32_t link = 0; link < links(); ++link) {
-      const gpu::Share part = what.of(rank_of(link));
+      const gpu::Share part = what.of(place_of(link));
       if (part.length > 0) {
         const Part& fifo = of(link).mine;
         const Part& input = host_.parts_.input;
@@ -165,12 +165,19 @@ class SimBlock final : public FlowListener,
   bool await_offers(std::uint64_t round) {
     return await_all([&](std::int32_t link) -> RaisedNumber& { return mine(link).begun; }, sent(0) + round);
   }
-  bool sum(std::uint64_t round, gpu::Share chunk) {
-    const std::uint64_t step = sent(0) + round;
+  /// Without a tree between nodes the sum is read and spread as one, and spread() has nothing to carry any more.
+  bool add(std::uint64_t round, gpu::Share chunk) {
     if (!rest(host_.parts_.way_sum, "request to the switch")) return false;
     start(host_.parts_.sums, chunk.length);
-    start(host_.parts_.spread, chunk.length);
+    if (!gpu::has_rail_trees(p_)) start(host_.parts_.spread, chunk.length);
     if (!await_flows("sum by the switch", chunk.length)) return false;
+    keep_sum(sent(0) + round, chunk);
+    return true;
+  }
+  bool spread(std::uint64_t round, gpu::Share chunk) {
+    const std::uint64_t step = sent(0) + round;
+    if (gpu::has_rail_trees(p_)) start(host_.parts_.spread, chunk.length);
+    if (!await_flows("sum to all", chunk.length)) return false;
     store_sum(step, chunk);
     for (std::int32_t link = 0; link < links(); ++link) {
       theirs(link).filled.raise(seen_behind_fence(link), step + 1, by_now());
@@ -184,7 +191,7 @@ class SimBlock final : public FlowListener,
     const std::uint64_t step = sent(0) + round;
     if (!copy_within(what)) return false;
     for (std::int32_t link = 0; link < links(); ++link) {
-      const gpu::Share part = what.of(rank_of(link));
+      const gpu::Share part = what.of(place_of(link));
       if (part.length == 0) continue;
       const Part& fifo = of(link).mine;
       const Part& output = host_.parts_.output;
@@ -333,12 +340,15 @@ class SimBlock final : public FlowListener,
     }
   }
 
-  [[nodiscard]] std::int32_t links() const { return static_cast<std::int32_t>(host_.parts_.links.size()); }
-  /// To which rank a link leads.
-  [[nodiscard]] std::int32_t rank_of(std::int32_t link) const { return (p_.rank + link + 1) % p_.ranks; }
+  /// Those to whom the switch leads.
+  [[nodiscard]] std::int32_t links() const { return gpu::group_of(p_) - 1; }
+  /// The place in the node of whom a link leads to.
+  [[nodiscard]] std::int32_t place_of(std::int32_t link) const {
+    return (gpu::place_in_node(p_) + link + 1) % gpu::group_of(p_);
+  }
   /// What all peers have of a round, from one place to another.
   bool copy_within(const gpu::SwitchRound& what) {
-    const std::uint64_t bytes = what.all.length - what.of(p_.rank).length;
+    const std::uint64_t bytes = what.all.length - what.of(gpu::place_in_node(p_)).length;
     start(host_.parts_.own, bytes);
     return await_flows("copy", bytes);
   }
@@ -360,17 +370,26 @@ class SimBlock final : public FlowListener,
     passed(began, what, 0);
     return true;
   }
-  /// The switch has added up what all ranks have offered, and has put the sum where each of them finds it.
-  void store_sum(std::uint64_t step, gpu::Share chunk) const {
+  [[nodiscard]] std::span<const SimProgram::Link> behind_switch() const {
+    return std::span(host_.parts_.links).first(gpu::number(links()));
+  }
+  /// The switch has added up what all that it joins have offered.
+  void keep_sum(std::uint64_t step, gpu::Share chunk) const {
     if (chunk.length == 0) return;
     const Part& input = host_.parts_.input;
     const Part& output = host_.parts_.output;
     Content sum = input.allocation->content.slice(input.offset + Bytes{chunk.begin}, Bytes{chunk.length});
-    for (const SimProgram::Link& link : host_.parts_.links) {
+    for (const SimProgram::Link& link : behind_switch()) {
       sum.add(link.theirs.allocation->content.slice(slot_at(link.theirs, step), Bytes{chunk.length}));
     }
     output.allocation->content.write(output.offset + Bytes{chunk.begin}, sum);
-    for (const SimProgram::Link& link : host_.parts_.links) {
+  }
+  /// And puts the sum where each of them finds it.
+  void store_sum(std::uint64_t step, gpu::Share chunk) const {
+    if (chunk.length == 0) return;
+    const Part& output = host_.parts_.output;
+    const Content sum = output.allocation->content.slice(output.offset + Bytes{chunk.begin}, Bytes{chunk.length});
+    for (const SimProgram::Link& link : behind_switch()) {
       link.theirs.allocation->content.write(slot_at(link.theirs, step), sum);
     }
   }

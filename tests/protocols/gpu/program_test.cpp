@@ -211,6 +211,33 @@ TEST(GpuProgram, EachPairOfAnAllToAllPassesTheSameSlotsBothWays) {
   }
 }
 
+/// Whoever sends a part of a message in a channel, its peer takes it there; of each message all parts are somewhere.
+TEST(GpuProgram, PartsOfAnAllToAllMeetInTheirChannels) {
+  for (const auto& [ranks, group, channels, parts] :
+       {std::tuple{4, 0, 32, 8}, {16, 8, 16, 4}, {6, 2, 8, 2}, {24, 8, 4, 1}, {5, 1, 6, 4}, {3, 3, 2, 2}}) {
+    const auto of = [&](int rank) {
+      Program p = program_of(Operation::all_to_all, ranks, rank, channels, 8 * number(ranks) * 1000);
+      p.group = group;
+      p.parts = parts;
+      return p;
+    };
+    std::map<std::pair<int, int>, std::uint64_t> sent;  // by the two ranks
+    for (int channel = 0; channel < channels; ++channel) {
+      for (int rank = 0; rank < ranks; ++rank) {
+        const SlotList list = listed(of(rank), channel, number(ranks) - 1);
+        for (int k = 1; k < ranks; ++k) {
+          const int peer = (rank + k) % ranks;
+          const SlotList theirs = listed(of(peer), channel, number(ranks) - 1);
+          ASSERT_EQ(list.sent[number(k) - 1], theirs.received[number(ranks - k) - 1]) << rank << " to " << peer;
+          for (const std::uint64_t bytes : list.sent[number(k) - 1]) sent[{rank, peer}] += bytes;
+        }
+      }
+    }
+    ASSERT_EQ(sent.size(), number(ranks) * (number(ranks) - 1));
+    for (const auto& [pair, bytes] : sent) ASSERT_EQ(bytes, 8000U) << pair.first << " to " << pair.second;
+  }
+}
+
 TEST(GpuProgram, MessagesGoBothWaysAtOnce) {
   Program p = program_of(Operation::exchange, 2, 0, 3, 1000);
   EXPECT_EQ(blocks_of(p), 3) << "one way";
