@@ -35,9 +35,9 @@ double read_value(std::string_view text, double /*kind*/) {
 int read_value(std::string_view text, int /*kind*/) {
   int number = 0;
   const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), number);
-  constexpr int kMost = 64;
+  constexpr int kMost = 200;
   if (wrong == std::errc{} && end == text.data() + text.size() && number >= 1 && number <= kMost) return number;
-  throw UnitError("'" + std::string(text) + "' is no whole number from 1 to 64");
+  throw UnitError("'" + std::string(text) + "' is no whole number from 1 to 200");
 }
 
 bool read_value(std::string_view text, bool /*kind*/) {
@@ -122,6 +122,14 @@ class Reader {
     });
   }
 
+  template <class T>
+  void take_by_cpu(Section& section, std::map<Cpu, T>& into, bool all = true) {
+    for (const Cpu cpu : kCpus) {
+      if (cpu == Cpu::unknown || (!all && section.find(to_string(cpu)) == nullptr)) continue;
+      take(section, to_string(cpu), into[cpu]);
+    }
+  }
+
  private:
   void wrong(const YamlValue& value, const std::string& what) { context_.diagnostics.error(value.position, what); }
 
@@ -130,6 +138,7 @@ class Reader {
 
 void read(Section& root, Reader& reader, gpu::Release& release) {
   release.name = root.text("name");
+  reader.take(root, "oldest", release.oldest);
   root.nested("latencies", "'latencies'", [&](Section& map) {
     reader.take(map, "base", release.base);
     reader.take(map, "links", release.over_links);
@@ -138,7 +147,9 @@ void read(Section& root, Reader& reader, gpu::Release& release) {
     reader.take(map, "overhead_amd", release.network_overhead_amd);
     reader.take(map, "overhead", release.network_overhead);
     reader.take_optional(map, "alone_as_trees", release.tree_latency_alone);
+    reader.take_optional(map, "all_nodes_left", release.all_nodes_left);
     reader.take(map, "switch", release.switched);
+    reader.take(map, "switch_hop", release.switch_hop);
   });
   root.nested("bandwidths", "'bandwidths'", [&](Section& map) {
     reader.take(map, "ll", release.ll);
@@ -151,16 +162,27 @@ void read(Section& root, Reader& reader, gpu::Release& release) {
     };
     if (std::ranges::any_of(release.tree_share, nothing))
       map.error(map.position(), "'tree_share': a tree gets something");
-    reader.take(map, "switch_share", release.switch_share);
+    reader.take_optional(map, "alone_ll128", release.alone_ll128);
+    reader.take_optional(map, "switch_flat", release.switch_flat);
+    if (release.switch_flat == 0) {
+      reader.take(map, "switch_share", release.switch_share);
+      reader.take(map, "switch_tree", release.switch_tree);
+    }
   });
   root.nested("channels", "'channels'", [&](Section& map) {
     reader.take(map, "most", release.most_channels);
+    constexpr int kMostChannels = 64;
+    if (release.most_channels > kMostChannels) map.error(map.position(), "'most': there are 64 channels at the most");
     reader.take(map, "switch", release.switch_channels);
+    reader.take(map, "switch_between", release.switch_channels_between);
     reader.take(map, "worth", release.worth);
     if (map.find("worth") != nullptr && std::ranges::find(release.worth.of, Bytes{}) != release.worth.of.end()) {
       map.error(map.position(), "'worth': a channel is worth a byte at least");
     }
+    reader.take_optional(map, "in_cells", release.in_cells);
     reader.take(map, "most_by_ll", release.most_by_ll);
+    reader.take_optional(map, "ll_by_most", release.ll_by_most);
+    reader.take_optional(map, "message_channel", release.message_channel);
     reader.take(map, "within", release.speeds_within);
     reader.take(map, "between", release.speeds_between);
   });
@@ -168,17 +190,17 @@ void read(Section& root, Reader& reader, gpu::Release& release) {
     reader.take(map, "gpu", release.link);
     reader.take(map, "pcie3_x16", release.pcie);
     reader.take(map, "unknown_adapter", release.unknown_adapter);
-    map.nested("sockets", "'sockets'", [&](Section& sockets) {
-      for (const Cpu cpu : kCpus) {
-        if (cpu != Cpu::unknown) reader.take(sockets, to_string(cpu), release.sockets[cpu]);
-      }
-    });
+    map.nested("sockets", "'sockets'", [&](Section& sockets) { reader.take_by_cpu(sockets, release.sockets); });
   });
   root.nested("levels", "'levels'", [&](Section& map) {
     reader.take(map, "p2p", release.p2p);
-    reader.take(map, "p2p_two_amd", release.p2p_two_amd);
+    if (map.find("p2p_on") != nullptr) {
+      map.nested("p2p_on", "'p2p_on'", [&](Section& cpus) { reader.take_by_cpu(cpus, release.p2p_on, false); });
+    }
+    reader.take_optional(map, "p2p_two_amd", release.p2p_two_amd);
     reader.take(map, "gdr", release.gdr);
     reader.take(map, "ll128", release.ll128);
+    reader.take_optional(map, "ll128_on", release.ll128_on);
     reader.take_optional(map, "c2c_is_near", release.c2c_is_near);
   });
 }

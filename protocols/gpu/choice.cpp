@@ -13,8 +13,6 @@
 namespace twinlink::gpu {
 namespace {
 
-constexpr int kLeastBehindSwitch = 3;  ///< two GPUs have nothing of it, and NCCL leaves it out
-
 /// Row and column of a limit on one node, or between several.
 std::size_t column(const Ground& ground) { return static_cast<std::size_t>(std::clamp(ground.nodes, 1, 3) - 1); }
 double of(const Limits& limits, const Ground& ground) {
@@ -41,7 +39,13 @@ int steps_of(Operation operation, int ranks) {
   return (operation == Operation::all_reduce ? 2 : 1) * (ranks - 1);
 }
 
+/// How often nodes can be halved.
+int doublings(int nodes) { return static_cast<int>(std::bit_width(static_cast<unsigned>(nodes))) - 1; }
+
 bool is_messages(Operation operation) { return operation == Operation::exchange || operation == Operation::all_to_all; }
+
+/// Is each rank alone on its node?
+bool is_alone(const Ground& ground) { return ground.nodes > 1 && ground.per_node == 1; }
 
 struct Candidate {
   Algorithm algorithm = Algorithm::ring;
@@ -65,7 +69,8 @@ double bus_rate(const Ground& ground, Candidate candidate) {
       return std::min(most_of_ll(ground), tree ? bus / 3.8 : bus / 2);
     case LineFormat::ll128: {
       const double each = of(tree ? release.tree_ll128 : release.ring_ll128, ground);
-      const double share = !tree ? 0.92 : ground.nodes == 1 ? 7.0 / 9 : 120.0 / 128;
+      const double ring = is_alone(ground) ? release.alone_ll128 : 0.92;
+      const double share = !tree ? ring : ground.nodes == 1 ? 7.0 / 9 : 120.0 / 128;
       return std::min(share * bus, channels * each);
     }
     case LineFormat::simple:
@@ -74,17 +79,33 @@ double bus_rate(const Ground& ground, Candidate candidate) {
   return bus;
 }
 
-double tree_share(const Ground& ground) { return ground.nodes > 1 && ground.per_node == 1 ? 0.85 : 1; }
+double tree_share(const Ground& ground) { return is_alone(ground) ? 0.85 : 1; }
 
-int channels_for(const Ground& ground, Candidate candidate, Bytes bytes, int ranks, const Fixed& fixed) {
+/// Work is given out in cells, and a channel has a whole number of them: so the last ones may be left without any.
+int channels_with_cells(std::uint64_t most, Operation operation, Candidate candidate, Bytes bytes, int ranks) {
+  constexpr std::uint64_t kLeastTraffic = 16384;
+  constexpr std::uint64_t kGrain = 16;
+  const bool parts = operation == Operation::all_gather || operation == Operation::reduce_scatter;
+  std::uint64_t each = operation == Operation::all_reduce ? 2 : parts ? number(ranks) : 1;
+  if (candidate.format == LineFormat::ll) each *= 4;
+  const std::uint64_t own = parts ? bytes.count() / number(ranks) : bytes.count();
+  const std::uint64_t of_channel = std::max(kLeastTraffic, own * each / most);
+  const std::uint64_t cell = turns(turns(kLeastTraffic, each), kGrain) * kGrain;
+  const std::uint64_t cells = turns(own, cell);
+  return static_cast<int>(std::max<std::uint64_t>(turns(cells, std::min(cells, turns(of_channel, cell * each))), 1));
+}
+
+int channels_for(const Ground& ground, Operation operation, Candidate candidate, Bytes bytes, int ranks,
+                 const Fixed& fixed) {
   if (fixed.channels) return *fixed.channels;
   const auto least = static_cast<std::uint64_t>(ground.least_channels);
-  const bool switched = candidate.algorithm == Algorithm::nvls;
-  const auto most = static_cast<std::uint64_t>(
-      switched ? std::max(ground.least_channels, std::min(ground.channels, ground.release->switch_channels))
-               : ground.channels);
+  const auto all =
+      static_cast<std::uint64_t>(is_by_switch(candidate.algorithm) ? ground.switch_channels : ground.channels);
   const std::uint64_t wanted = bytes.count() / worth(*ground.release, candidate.format, candidate.algorithm, ranks);
-  return static_cast<int>(std::clamp(wanted, least, most));
+  const std::uint64_t most = is_by_switch(candidate.algorithm) ? all : std::clamp<std::uint64_t>(wanted, 1, all);
+  const int used =
+      ground.release->in_cells ? channels_with_cells(most, operation, candidate, bytes, ranks) : static_cast<int>(most);
+  return std::max(used, static_cast<int>(least));
 }
 
 double latency_us(const Ground& ground, Operation operation, Candidate candidate, int ranks) {
@@ -97,9 +118,9 @@ double latency_us(const Ground& ground, Operation operation, Candidate candidate
   double inside = of(ground.links() ? release.over_links : release.over_pcie, tree);
   const double hop = of(release.over_network, tree || (ground.per_node == 1 && release.tree_latency_alone));
   if (tree) {
-    const auto doublings = static_cast<int>(std::bit_width(static_cast<unsigned>(ground.nodes))) - 1;
+    const int hops = doublings(ground.nodes);
     const int together = ground.nodes == 1 ? ranks : ground.per_node;
-    return base + 2 * ((together - 1) * inside + doublings * hop);
+    return base + 2 * ((together - 1) * inside + hops * hop);
   }
   const int steps = steps_of(operation, ranks);
   if (is_rooted(operation)) {
@@ -110,7 +131,9 @@ double latency_us(const Ground& ground, Operation operation, Candidate candidate
                                              : release.over_pcie;
     return base + (ground.one_order ? 1 : steps) * of(each, as_trees);
   }
-  const int between = ground.nodes == 1 ? 0 : (operation == Operation::all_reduce ? 2 : 1) * (ground.nodes - 1);
+  const bool twice = operation == Operation::all_reduce;
+  const int crossed = twice && release.all_nodes_left ? ground.nodes : ground.nodes - 1;
+  const int between = ground.nodes == 1 ? 0 : (twice ? 2 : 1) * crossed;
   // Of each step the proxies take their part.
   const Seconds each = ground.cpu == Cpu::amd ? release.network_overhead_amd : release.network_overhead;
   const double overhead = (candidate.format == LineFormat::simple ? 3 : 1) * each.microseconds();
@@ -119,17 +142,31 @@ double latency_us(const Ground& ground, Operation operation, Candidate candidate
 }
 
 /// A read brings the sum of all, and a store goes to all; one channel is counted for what ranks tell each other.
-double predicted_of_switch_us(const Ground& ground, Bytes bytes, int ranks) {
+double predicted_of_switch_us(const Ground& ground, Candidate candidate, Bytes bytes, int ranks) {
   const Release& release = *ground.release;
-  const double links = ground.links_of_gpu.bytes_per_second() * release.switch_share[ground.generation()];
-  const int channels = release.switch_channels;
-  const double rate = links * (channels - 1) / channels * ranks / (ranks - 1);
-  return release.switched.microseconds() + static_cast<double>(bytes.count()) / rate * 1e6;
+  const bool tree = candidate.algorithm == Algorithm::nvls_tree;
+  const double heads = std::max(ground.heads.count, 2);
+  double each =
+      ground.heads.within.bytes_per_second() * release.switch_share[ground.generation()] * (heads - 1) / heads;
+  each = std::min(2 * each, ground.heads.between.bytes_per_second() * (tree && ground.nodes == 2 ? 2 : 1));
+  double us = release.switched.microseconds();
+  if (tree) us += 2 * doublings(ground.nodes) * release.switch_hop.microseconds();
+  if (release.switch_flat > 0) {
+    const double between = ground.heads.between.bytes_per_second() / (tree && ground.nodes > 2 ? 2 : 1);
+    each = std::min(ground.heads.within.bytes_per_second(), between);
+    return us + static_cast<double>(bytes.count()) / (heads * each * release.switch_flat) * 1e6;
+  }
+  if (tree) {
+    const auto& most = of_capability(release.switch_tree, ground.capability);
+    each = std::min(each, most[ground.nodes == 2 ? 0 : 1].bytes_per_second());
+  }
+  const double rate = heads * each * ranks / (2.0 * (ranks - 1));
+  return us + static_cast<double>(bytes.count()) / rate * 1e6;
 }
 
 double predicted_us(const Ground& ground, Operation operation, Candidate candidate, Bytes bytes, int ranks,
                     int channels) {
-  if (candidate.algorithm == Algorithm::nvls) return predicted_of_switch_us(ground, bytes, ranks);
+  if (is_by_switch(candidate.algorithm)) return predicted_of_switch_us(ground, candidate, bytes, ranks);
   const bool tree = candidate.algorithm == Algorithm::tree;
   const auto size = static_cast<double>(bytes.count());
   double us = latency_us(ground, operation, candidate, ranks);
@@ -162,15 +199,15 @@ std::string name_of(Candidate candidate, bool of_trees) {
   return of_trees ? std::string(to_string(candidate.algorithm)) + " " + format : format;
 }
 
-/// A switch adds up slots of simple alone, of one node or domain.
-bool can_be_switched(const Ground& ground, Operation operation, int ranks, const Fixed& fixed) {
-  if (operation != Operation::all_reduce || !fixed.leaves(LineFormat::simple)) return false;
-  if (!fixed.algorithms.empty()) return fixed.leaves(Algorithm::nvls);
-  return ground.reduces && ground.nodes == 1 && ranks >= kLeastBehindSwitch;
+/// A switch adds up slots of simple alone: of one node or domain, or of several with trees between them.
+bool can_be_switched(const Ground& ground, Operation operation, Algorithm algorithm, const Fixed& fixed) {
+  if (operation != Operation::all_reduce || !fixed.leaves(LineFormat::simple) || !fixed.leaves(algorithm)) return false;
+  if (fixed.algorithms.size() == 1) return true;
+  return ground.reduces && ground.heads.count > 1 && (ground.nodes == 1) == (algorithm == Algorithm::nvls);
 }
 
 /// What the user leaves to choose from, rings first.
-std::vector<Candidate> candidates(const Ground& ground, Operation operation, int ranks, const Fixed& fixed) {
+std::vector<Candidate> candidates(const Ground& ground, Operation operation, const Fixed& fixed) {
   std::vector<Candidate> all;
   const bool has_lines = ground.ll128_is_off().empty();
   for (const Algorithm algorithm : {Algorithm::ring, Algorithm::tree}) {
@@ -181,7 +218,9 @@ std::vector<Candidate> candidates(const Ground& ground, Operation operation, int
       if (fixed.leaves(format) && !off) all.push_back({algorithm, format});
     }
   }
-  if (can_be_switched(ground, operation, ranks, fixed)) all.push_back({Algorithm::nvls, LineFormat::simple});
+  for (const Algorithm algorithm : {Algorithm::nvls, Algorithm::nvls_tree}) {
+    if (can_be_switched(ground, operation, algorithm, fixed)) all.push_back({algorithm, LineFormat::simple});
+  }
   return all;
 }
 
@@ -192,29 +231,40 @@ std::string said_by_release(const Ground& ground, const Fixed& fixed) {
   return !fixed.formats.empty() || off.empty() ? said : said + "; LL128 off: " + off;
 }
 
+/// Messages to all ranks go at once. Buffers between nodes are shared by all of them, and have no lines.
+Choice choose_for_messages(const Ground& ground, Operation operation, Bytes bytes, int ranks, const Fixed& fixed) {
+  const bool alone = operation == Operation::exchange;
+  const Bytes each = alone ? bytes : Bytes{bytes.count() / static_cast<std::uint64_t>(ranks)};
+  MessageChannels channels = message_channels(ground, each, ranks, false);
+  const int counted = fixed.channels.value_or(ground.release->ll_by_most ? channels.most : channels.parts);
+  const Bytes most{ground.nodes > 1 ? 0 : ground.release->most_by_ll.count() * static_cast<std::uint64_t>(counted)};
+  Choice choice{.format = each <= most ? LineFormat::ll : LineFormat::simple,
+                .why = most == Bytes{} ? "messages between nodes go by simple"
+                                       : "messages of up to " + std::to_string(most.count() / 1024) + " KiB go by ll"};
+  if (!fixed.leaves(choice.format)) {
+    choice.format = fixed.leaves(LineFormat::simple) ? LineFormat::simple : fixed.formats.front();
+    choice.why = "the user's";
+  }
+  if (choice.format != LineFormat::simple) channels = message_channels(ground, each, ranks, true);
+  choice.parts = fixed.channels.value_or(channels.parts);
+  choice.channels = fixed.channels.value_or(alone ? channels.parts : channels.all);
+  return choice;
+}
+
 }  // namespace
 
 Choice choose(const Ground& ground, Operation operation, Bytes bytes, int ranks, const Fixed& fixed) {
   const auto with = [&](Candidate candidate, std::string why) {
     Choice choice{.format = candidate.format,
                   .algorithm = candidate.algorithm,
-                  .channels = channels_for(ground, candidate, bytes, ranks, fixed),
+                  .channels = channels_for(ground, operation, candidate, bytes, ranks, fixed),
                   .why = std::move(why)};
-    if (!is_messages(operation)) {
-      choice.predicted = Seconds{1e-6 * predicted_us(ground, operation, candidate, bytes, ranks, choice.channels)};
-    }
+    choice.predicted = Seconds{
+        1e-6 * predicted_us(ground, operation, candidate, bytes, ranks, fixed.channels.value_or(ground.channels))};
     return choice;
   };
-  if (is_messages(operation)) {
-    if (fixed.formats.size() == 1) return with({.format = fixed.formats.front()}, "the user's");
-    const Bytes each =
-        operation == Operation::exchange ? bytes : Bytes{bytes.count() / static_cast<std::uint64_t>(ranks)};
-    const Bytes most = ground.release->most_by_ll;
-    const bool lines = fixed.leaves(LineFormat::ll) && (each <= most || !fixed.leaves(LineFormat::simple));
-    return with({.format = lines ? LineFormat::ll : LineFormat::simple},
-                "messages of up to " + std::to_string(most.count() / 1024) + " KiB go by ll");
-  }
-  const std::vector<Candidate> all = candidates(ground, operation, ranks, fixed);
+  if (is_messages(operation)) return choose_for_messages(ground, operation, bytes, ranks, fixed);
+  const std::vector<Candidate> all = candidates(ground, operation, fixed);
   if (all.size() == 1) return with(all.front(), "the user's");
   // Within a node without a choice the word "ring" says nothing.
   const bool trees = std::ranges::any_of(all, [](Candidate each) { return each.algorithm != Algorithm::ring; });

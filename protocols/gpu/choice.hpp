@@ -15,10 +15,16 @@
 
 namespace twinlink::gpu {
 
+/// By switches that add up?
+constexpr bool is_by_switch(Algorithm algorithm) {
+  return algorithm == Algorithm::nvls || algorithm == Algorithm::nvls_tree;
+}
+
 struct Choice {
   LineFormat format = LineFormat::simple;
   Algorithm algorithm = Algorithm::ring;
   int channels = 1;
+  int parts = 0;                       ///< of an all-to-all: channels of a message to one rank
   std::optional<Seconds> predicted{};  ///< of messages nothing is
   /// "predicted us: ring ll 8.21, tree ll 9.21, ...; by nccl-2.28; LL128 off: the GPUs meet over PCIe"
   std::string why{};
@@ -41,7 +47,8 @@ struct Fixed {
   }
 };
 
-/// For `bytes` of a buffer, or of the longer one of two messages. The same at all ranks of a machine of equal GPUs.
+/// For `bytes` of a buffer, or of the longer one of two messages, in a job of `ranks`. The same at all ranks of a
+/// machine of equal GPUs.
 Choice choose(const Ground& ground, Operation operation, Bytes bytes, int ranks, const Fixed& fixed);
 
 /// The choice for the last size of one operation, which is kept: with its reason it takes longer than a launch. For one

@@ -1,6 +1,7 @@
 #include "protocols/gpu/ground.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace twinlink::gpu {
@@ -15,6 +16,10 @@ std::string Ground::ll128_is_off() const {
   if (!links()) return "the GPUs meet over PCIe";
   if (capability < kVolta) return "the GPUs are older than Volta";
   if (!alike) return "the GPUs are of two generations";
+  const std::vector<int>& only = release->ll128_on;
+  if (!only.empty() && std::ranges::find(only, capability) == only.end()) {
+    return "the release does not know GPUs of capability " + std::to_string(capability);
+  }
   if (nodes > 1 && !is_within(*release, to_adapter, release->ll128))
     return "adapters are " + std::string(to_string(to_adapter)) + " from their GPUs";
   return {};
@@ -45,6 +50,7 @@ Rate between_slots(const Release& release, const DeviceFacts& one, const DeviceF
 }
 
 Level peer_level(const Release& release, Cpu cpu, int gpus) {
+  if (const auto found = release.p2p_on.find(cpu); found != release.p2p_on.end()) return found->second;
   return cpu == Cpu::amd && gpus <= 2 ? release.p2p_two_amd : release.p2p;
 }
 
@@ -68,12 +74,47 @@ void look_between_nodes(Ground& ground, int adapters, Rate each, Rate slot) {
   const Release& release = *ground.release;
   Rate one = each == Rate{} ? release.unknown_adapter : each;
   if (slot != Rate{}) one = std::min(one, slot);
+  ground.adapter = one;
   const Rate all{one.bytes_per_second() * std::max(adapters, 1)};
   const Channels found = search_channels(
       of_capability(release.speeds_between, ground.capability), std::min(all, ground.ring), release.most_channels / 2,
       [&](Rate speed) { return std::min(std::max(adapters, 1) * fitting(one, speed), fitting(ground.ring, speed)); });
   ground.network = Rate{found.count * found.each.bytes_per_second()};
   ground.searched = doubled(release, found, ground.capability);
+}
+
+/// Of paths.cc, ncclTopoComputeP2pChannels(), and enqueue.cc, addP2pToPlan().
+MessageChannels message_channels(const Ground& ground, Bytes bytes, int ranks, bool lines) {
+  const auto power = [](int count) { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(count))); };
+  MessageChannels found{.all = power(ground.channels)};
+  found.most = ground.links() ? 2 * std::max(ground.pair_links, 1) : 2;
+  const Rate each_carries = ground.release->message_channel;
+  if (ground.nodes > 1 && each_carries == Rate{}) {
+    constexpr int kCrowded = 4;
+    const int between = 2 * ranks > kCrowded * ground.channels ? 1 : 2;
+    found.most = std::min(found.most, between);
+  } else if (ground.nodes > 1) {
+    const double gigabytes = std::floor(ground.adapter.bytes_per_second() / 1e9);
+    const auto between = static_cast<int>(std::ceil(gigabytes * 1e9 / each_carries.bytes_per_second()));
+    found.most = std::min(found.most, std::max(between, 1));
+  }
+  found.most = power(found.most);
+  const auto batches = static_cast<int>(turns(number(ranks), number(kTogether)));
+  while (each_carries != Rate{} && ground.nodes > 1 && found.most * batches > found.all && found.most > 1) {
+    found.most /= 2;
+  }
+  found.most = std::min(found.most, found.all);
+  found.parts = found.most;
+  while (found.parts * ranks > found.all && found.parts > 1) found.parts /= 2;
+  // A part is large enough for a few chunks, and no larger than that many.
+  const Bytes chunk = lines ? 64_KiB : ground.nodes == 1 && ground.links() ? 512_KiB : 128_KiB;
+  const std::uint64_t least = chunk.count() / (ground.nodes > 1 ? 2 : 8);
+  const std::uint64_t large = chunk.count() * (ground.nodes > 1 ? 1 : 32);
+  const auto each = [&] { return turns(bytes.count(), number(found.parts)); };
+  found.parts = static_cast<int>(
+      std::clamp<std::uint64_t>(turns(bytes.count(), least), 1, static_cast<std::uint64_t>(found.parts)));
+  while (std::max(each(), least) > large && 2 * found.parts <= found.most) found.parts *= 2;
+  return found;
 }
 
 void double_channels(Ground& ground) {
@@ -84,6 +125,34 @@ void double_channels(Ground& ground) {
   if (ground.capability >= kHopper && ground.nodes > 1 && ground.searched.each > kFast && ground.channels < kFew) {
     ground.channels *= 2;
   }
+}
+
+/// Of search.cc, ncclTopoSearchTryNvls(): each channel crosses every GPU's links once, and those of its head twice.
+Heads look_for_heads(const Ground& ground, int adapters) {
+  constexpr int kMost = 32;  // NCCL_MAX_NVLS_ARITY
+  const Release& release = *ground.release;
+  const bool within = ground.nodes == 1;
+  const int most = std::min(within ? ground.per_node : std::min(adapters, ground.per_node), kMost);
+  const auto& speeds = of_capability(within ? release.speeds_within : release.speeds_between, ground.capability);
+  const auto fast = [](Rate rate) { return rate.bytes_per_second() * (1 + kRounding); };
+  const Rate widest = within ? ground.links_of_gpu : ground.adapter;
+  Heads heads;
+  for (const Rate speed : speeds) {
+    constexpr double kHalf = 0.49;
+    if (speed.bytes_per_second() > fast(widest)) continue;
+    if (heads.count == most ||
+        (heads.count > 0 && speed.bytes_per_second() <= kHalf * heads.between.bytes_per_second()))
+      break;
+    const int count = std::min(fitting(ground.links_of_gpu, speed) - 1, most);
+    if (count > heads.count && (!within || count == most)) heads = {count, speed, speed};
+  }
+  // What goes between nodes may be faster, up to twice.
+  for (auto speed = speeds.rbegin(); speed != speeds.rend(); ++speed) {
+    if (*speed <= heads.between || heads.between.bytes_per_second() >= 2 * heads.within.bytes_per_second()) continue;
+    if (!within && speed->bytes_per_second() > fast(widest)) break;
+    heads.between = *speed;
+  }
+  return heads;
 }
 
 }  // namespace twinlink::gpu

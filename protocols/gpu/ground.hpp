@@ -17,6 +17,13 @@ struct Channels {
   Rate each{};
 };
 
+/// GPUs of a node that read what its switch adds up; what each reads within the node, and what goes between nodes.
+struct Heads {
+  int count = 0;
+  Rate within{};
+  Rate between{};
+};
+
 /// What the rule knows of a machine, and of the ranks on it.
 struct Ground {
   const Release* release = nullptr;  ///< outlives it
@@ -26,6 +33,9 @@ struct Ground {
   Level within = Level::sys;  ///< how far apart neighbours of a ring are within a node, the farthest
   Rate ring{};                ///< all channels of a ring within a node
   Rate links_of_gpu{};        ///< all of a GPU's links, where a switch joins them
+  Heads heads{};              ///< of what a switch adds up
+  int switch_channels = 0;    ///< of that, as many as the user leaves of the release's
+  int pair_links = 0;         ///< that join any two GPUs of a node, the fewest; 0: PCIe does, too
   bool one_order = true;      ///< all channels go from GPU to GPU in the same order
   Channels searched{};        ///< before they are doubled
   int least_channels = 1;
@@ -33,9 +43,10 @@ struct Ground {
   // Of several nodes, or domains of nodes that links join.
   int nodes = 1;
   int per_node = 1;  ///< ranks
+  Rate adapter{};    ///< that a GPU has
   Rate network{};    ///< all channels of a ring between nodes
   Level to_adapter = Level::pix;
-  bool reduces = false;  ///< a switch joins all GPUs, and adds up
+  bool reduces = false;  ///< a switch joins all GPUs of each node, which has two at least, and adds up
 
   /// Do links of GPUs join them all?
   [[nodiscard]] bool links() const { return within <= Level::nvl; }
@@ -90,9 +101,20 @@ Channels doubled(const Release& release, Channels found, int capability);
 /// How many of a speed fit into a rate, but for rounding.
 int fitting(Rate rate, Rate speed);
 
+/// How many channels messages between two ranks share, a power of two, and how many of them the message to one rank
+/// has, of `bytes` in lines or not, in a job of `ranks`.
+struct MessageChannels {
+  int all = 1;
+  int most = 1;  ///< of any message
+  int parts = 1;
+};
+MessageChannels message_channels(const Ground& ground, Bytes bytes, int ranks, bool lines);
+
 /// Fills in what follows from the rest: channels, from `searched`, and the rates between nodes, from the adapters of a
 /// node, of `each`, whose GPUs have slots of `slot` (zero: not known).
 void look_between_nodes(Ground& ground, int adapters, Rate each, Rate slot);
 void double_channels(Ground& ground);
+/// Those of a node whose GPUs have links of ground.links_of_gpu to a switch, between nodes beside so many adapters.
+Heads look_for_heads(const Ground& ground, int adapters);
 
 }  // namespace twinlink::gpu

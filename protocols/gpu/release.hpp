@@ -38,6 +38,7 @@ using ByCapability = std::map<int, T>;
 
 struct Release {
   std::string name{};  ///< "nccl-2.28"
+  int oldest = 0;      ///< GPUs that it runs on, by capability
 
   // Latencies: of a collective, and of each hop by what it crosses.
   Latencies base{};
@@ -47,6 +48,7 @@ struct Release {
   /// What a proxy takes for each step of a ring over several nodes: of AMD's CPUs, and of others. Thrice for Simple.
   Seconds network_overhead_amd{};
   Seconds network_overhead{};
+  bool all_nodes_left = false;      ///< an all-reduce crosses between nodes twice for each of them, not for all but one
   bool tree_latency_alone = false;  ///< with one rank a node, hops between nodes take what those of a tree take
 
   // Bandwidths.
@@ -56,14 +58,26 @@ struct Release {
   Limits tree{};
   std::array<std::array<double, 23>, 3> tree_share{};  ///< by format as ByFormat, and doublings from 64 B
 
-  ByFormat<Bytes> worth{};  ///< bytes for which a collective gets one more channel; of LL in a ring for each rank
-  Bytes most_by_ll{};       ///< of a message
+  double alone_ll128 = 0.92;  ///< what a ring of LL128 gets of its channels with one rank a node
+  ByFormat<Bytes> worth{};    ///< bytes for which a collective gets one more channel; of LL in a ring for each rank
+  bool in_cells = false;      ///< a channel has a whole number of them
+  Bytes most_by_ll{};         ///< of a message, for each of its channels
+  bool ll_by_most = false;    ///< for as many as it may have, and not for as many as it has
+  /// Of a message between nodes, for each of whose channels an adapter has as much; zero: it has two, and where ranks
+  /// are many, one.
+  Rate message_channel{};
   int most_channels = 64;
 
-  // What a switch that adds up takes, and gets of a GPU's links by generation; zero: it does not.
+  // What a switch that adds up takes, and a hop between such; what it gets of a GPU's links by generation, zero: it
+  // does not; a channel of the trees between two nodes, or more; channels, where one switch joins all GPUs, or several
+  // do.
   Seconds switched{};
+  Seconds switch_hop{};
   std::array<double, 4> switch_share{};
-  int switch_channels = 16;
+  double switch_flat = 0;  ///< in place of that: what a collective gets of what all heads carry
+  ByCapability<std::array<Rate, 2>> switch_tree{};
+  ByCapability<int> switch_channels{};
+  ByCapability<int> switch_channels_between{};
 
   // What it takes a machine for.
   ByCapability<Rate> link{};      ///< one link of a GPU
@@ -76,9 +90,11 @@ struct Release {
 
   // Where it lets bytes go by themselves.
   Level p2p = Level::pxb;          ///< the farthest GPUs that meet in device memory
-  Level p2p_two_amd = Level::sys;  ///< of two in a node with AMD's CPUs
+  std::map<Cpu, Level> p2p_on{};   ///< where the CPUs are these
+  Level p2p_two_amd = Level::pxb;  ///< of two in a node with AMD's CPUs
   Level gdr = Level::pxb;          ///< the farthest adapter that reaches device memory
   Level ll128 = Level::pxb;        ///< the farthest adapter with which LL128 is on
+  std::vector<int> ll128_on{};     ///< by capability, the only GPUs with which it is; empty: those from Volta on
   bool c2c_is_near = false;        ///< an adapter by coherent links is near enough; else it is as far as by PCIe
 };
 

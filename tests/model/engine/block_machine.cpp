@@ -15,6 +15,7 @@ Platform machine_with_blocks() {
   Platform platform = sample_platform();
   auto release = std::make_shared<gpu::Release>(*find_release("nccl-2.28"));
   release->p2p = release->gdr = Level::sys;
+  release->oldest = 0;
   platform.release = std::move(release);
   platform.gpu_types.front().blocks =
       BlockCosts{.rate = made_up(kBlockRate), .ll = made_up(kLl), .ll128 = made_up(kLl128), .simple = made_up(kSimple)};

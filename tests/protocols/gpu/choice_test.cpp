@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,9 @@ Ground hopper() {
           .within = Level::nvl,
           .ring = Rate{360e9},
           .links_of_gpu = Rate{18 * 20.6e9},
+          .heads = {8, Rate{40e9}, Rate{60e9}},
+          .switch_channels = 16,
+          .pair_links = 18,
           .searched = {12, Rate{30e9}},
           .channels = 24};
 }
@@ -166,16 +170,31 @@ TEST(GpuChoice, PredictsByTheClosedFormsOfRingsAndTrees) {
   slots.ring = Rate{10e9};
   EXPECT_NEAR(us(slots, Operation::all_reduce, 1_MiB, {.formats = {ll}, .algorithms = {kRing}}),
               6.6 + 14 * 1.0 + 0x1p20 / 1e3 / (5 * 8. / 14), 1e-6);
-  // A switch: 15 of 16 channels, and each byte once.
+  // Switches: 8 heads that read 40 GB/s, of which 7 count, twice in each direction; between two nodes up to 57.7 GB/s
+  // of each, and between more 45.5, or what adapters have.
   ground = hopper();
-  ground.links_of_gpu = Rate{100e9};
+  ground.per_node = 8;
   ground.reduces = true;
   EXPECT_NEAR(us(ground, Operation::all_reduce, 1_GiB, {.algorithms = {Algorithm::nvls}}),
-              25 + 0x1p30 / 1e3 / (85 * 15. / 16 * 8 / 7), 1e-6);
+              25 + 0x1p30 / 1e3 / (8 * 40 * 0.85 * 7 / 8 * 2 * 8 / 14), 1e-6);
+  const Fixed rails{.algorithms = {Algorithm::nvls_tree}};
+  ground.heads.between = Rate{48e9};
+  for (const auto& [nodes, each, hops] : {std::tuple{2, 57.7, 1}, {3, 45.5, 1}, {8, 45.5, 3}}) {
+    ground.nodes = nodes;
+    const double ranks = 8 * nodes;
+    EXPECT_NEAR(us(ground, Operation::all_reduce, 1_GiB, rails),
+                25 + 2 * hops * 20.9 + 0x1p30 / 1e3 / (8 * each * ranks / (2 * (ranks - 1))), 1e-6);
+  }
+  ground.heads.between = Rate{24e9};
+  EXPECT_NEAR(us(ground, Operation::all_reduce, 1_GiB, rails), 25 + 2 * 3 * 20.9 + 0x1p30 / 1e3 / (8. * 24 * 64 / 126),
+              1e-6);
 }
 
 TEST(GpuChoice, GivesAChannelToSoManyBytes) {
   Ground ground = hopper();
+  Release plain = release_2_28();
+  plain.in_cells = false;
+  ground.release = &plain;
   const auto channels = [&](std::uint64_t bytes, const Fixed& fixed, int ranks = 4) {
     return choose(ground, Operation::all_reduce, Bytes{bytes}, ranks, fixed).channels;
   };
@@ -190,26 +209,45 @@ TEST(GpuChoice, GivesAChannelToSoManyBytes) {
   ground.least_channels = 7;
   EXPECT_EQ(channels(8, ring), 7);
   EXPECT_EQ(channels(1U << 30U, {.algorithms = {Algorithm::nvls}}), 16);
-  ground.least_channels = 20;
-  EXPECT_EQ(channels(1U << 30U, {.algorithms = {Algorithm::nvls}}), 20);
 }
 
-TEST(GpuChoice, SendsMessagesOfUpTo16KiBByLl) {
-  const Ground ground = hopper();
+/// As 2.28.9 has them on three and four H100: a channel has a whole number of cells of 16 KiB of what passes.
+TEST(GpuChoice, ChannelsHaveWholeCells) {
+  const auto channels = [](Operation operation, std::uint64_t bytes, int ranks) {
+    return choose(hopper(), operation, Bytes{bytes}, ranks,
+                  {.formats = {LineFormat::ll}, .algorithms = {Algorithm::ring}})
+        .channels;
+  };
+  EXPECT_EQ(channels(Operation::all_gather, 3 * 87380, 3), 16);
+  EXPECT_EQ(channels(Operation::all_gather, 3 * 174760, 3), 22) << "24 would have 2.6 cells each";
+  EXPECT_EQ(channels(Operation::all_gather, 3 * 349524, 3), 24);
+}
+
+/// 32 channels at the most for a message in a job of four, 16 KiB each; over PCIe two, and between nodes never.
+TEST(GpuChoice, SendsMessagesOfUpTo16KiBAChannelByLl) {
+  Ground ground = hopper();
   const auto format = [&](Operation operation, std::uint64_t bytes, const Fixed& fixed = {}) {
     const Choice choice = choose(ground, operation, Bytes{bytes}, 4, fixed);
     EXPECT_FALSE(choice.predicted);
     return choice.format;
   };
-  EXPECT_EQ(format(Operation::exchange, 16384), LineFormat::ll);
-  EXPECT_EQ(format(Operation::exchange, 16385), LineFormat::simple);
-  EXPECT_EQ(format(Operation::all_to_all, 4 * 16385 - 1), LineFormat::ll) << "each block";
-  EXPECT_EQ(format(Operation::all_to_all, 4 * 16385), LineFormat::simple);
+  const auto expect_most = [&](std::uint64_t most) {
+    EXPECT_EQ(format(Operation::exchange, most), LineFormat::ll);
+    EXPECT_EQ(format(Operation::exchange, most + 1), LineFormat::simple);
+    EXPECT_EQ(format(Operation::all_to_all, 4 * most + 3), LineFormat::ll) << "each block";
+    EXPECT_EQ(format(Operation::all_to_all, 4 * most + 4), LineFormat::simple);
+  };
+  expect_most(std::uint64_t{32} * 16384);
   EXPECT_EQ(format(Operation::exchange, 8, {.formats = {LineFormat::ll128}}), LineFormat::ll128);
+  ground.nodes = 2;
+  EXPECT_EQ(format(Operation::exchange, 8), LineFormat::simple);
+  ground = cards();
+  expect_most(std::uint64_t{2} * 16384);
+  ground = hopper();
   LastChoice last;
   EXPECT_FALSE(last.last());
   for (const auto& [bytes, expected] :
-       {std::pair{8_B, LineFormat::ll}, {1_MiB, LineFormat::simple}, {8_B, LineFormat::ll}}) {
+       {std::pair{8_B, LineFormat::ll}, {4_MiB, LineFormat::simple}, {8_B, LineFormat::ll}}) {
     EXPECT_EQ(last.of(ground, Operation::exchange, bytes, 2, {}).format, expected);
     EXPECT_EQ(last.last()->format, expected);
   }
@@ -242,12 +280,19 @@ TEST(GpuChoice, WhereASwitchAddsUpLargeSumsAreItsOwn) {
   for (const Bytes bytes : {2_MiB, 8_GiB}) {
     EXPECT_EQ(chosen(bytes, 8).algorithm, Algorithm::nvls);
     EXPECT_EQ(chosen(bytes, 8).channels, 16);
-    EXPECT_NE(chosen(bytes, 2).algorithm, Algorithm::nvls) << "two GPUs have nothing of it";
   }
   EXPECT_EQ(choose(ground, Operation::all_gather, 8_GiB, 8, {}).algorithm, Algorithm::ring);
   EXPECT_EQ(choose(ground, Operation::all_reduce, 8_GiB, 8, {.formats = {LineFormat::ll}}).algorithm, Algorithm::ring);
+  // Four GPUs have less of it than of rings.
+  ground.heads = {4, Rate{60e9}, Rate{60e9}};
+  EXPECT_NE(chosen(8_GiB, 4).algorithm, Algorithm::nvls);
+  ground = hopper();
   ground.nodes = 2;
-  EXPECT_NE(chosen(8_GiB, 16).algorithm, Algorithm::nvls);
+  ground.per_node = 8;
+  ground.network = Rate{8 * 48e9};
+  ground.heads.between = Rate{48e9};
+  ground.reduces = true;
+  EXPECT_EQ(chosen(8_GiB, 16).algorithm, Algorithm::nvls_tree);
 }
 
 }  // namespace
