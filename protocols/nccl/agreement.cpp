@@ -44,8 +44,8 @@ class Own {
     std::size_t own = 0;
     for (int r = 0; r < rank_.ranks(); ++r) {
       const Path* const path = r == self ? nullptr : &rank_.path_to(RankId{r});
-      if (path != nullptr && !path->switch_reduces) facts.reduces = 0;
       if (path != nullptr && !is_near(*path)) continue;
+      if (path != nullptr && !path->switch_reduces) facts.reduces = 0;
       if (r == self) own = row.size();
       row.push_back(path);
     }

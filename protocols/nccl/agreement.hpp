@@ -12,7 +12,7 @@
 namespace twinlink::nccl {
 
 struct Agreement {
-  bool reduces = false;                ///< switches add up between all pairs
+  bool reduces = false;                ///< switches add up between all pairs of each node, or domain
   bool all_meet = false;               ///< whoever shares a node, or a domain, meets in the others' memory
   std::vector<std::int32_t> island{};  ///< of each rank: the first rank that shares its node or reaches its memory
   Near near{};                         ///< of the first one

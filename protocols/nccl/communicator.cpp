@@ -76,13 +76,14 @@ class NcclCommunicator final : public Communicator {
   /// "1 channel; P2P; predicted us: ...".
   [[nodiscard]] std::string path_taken(Collective what, View data) const override {
     const gpu::Choice& choice = choice_for(operation_of(what), data);
-    std::string text = std::to_string(choice.channels) + (choice.channels == 1 ? " channel; " : " channels; ");
+    std::string text = std::to_string(choice.channels) + (choice.channels == 1 ? " channel" : " channels");
+    text += what == Collective::all_to_all ? ", " + std::to_string(choice.parts) + " for each peer; " : "; ";
     std::set<std::string> ways;
-    if (choice.algorithm == gpu::Algorithm::nvls) {
-      ways.insert("by the switch");
-    } else {
-      for (const auto& [peer, fifos] : peers_) ways.insert(way_to(*fifos, choice.format));
+    const bool switched = is_by_switch(choice.algorithm);
+    for (const auto& [peer, fifos] : switched ? behind_switch_ : peers_) {
+      if (!switched || fifos->way() == Way::network) ways.insert(way_to(*fifos, choice.format));
     }
+    if (switched) ways.insert("by the switch");
     std::string by;
     for (const std::string& way : ways) by += (by.empty() ? "" : " and ") + way;
     return text + (by.empty() ? "" : by + "; ") + choice.why;
@@ -119,7 +120,7 @@ class NcclCommunicator final : public Communicator {
     if (Outcome outcome = agree_once(deadline); !outcome.ok()) return outcome;
     const gpu::Choice& choice = choice_for(operation, data);
     const Layout& layout = layout_for(operation, choice);
-    FifosByPeer& fifos_of = choice.algorithm == gpu::Algorithm::nvls ? behind_switch_ : peers_;
+    FifosByPeer& fifos_of = is_by_switch(choice.algorithm) ? behind_switch_ : peers_;
     for (const RankId peer : std::set<RankId>(layout.peers.begin(), layout.peers.end())) {
       if (Outcome outcome = open(fifos_of, peer, choice.format, deadline); !outcome.ok()) return outcome;
     }
@@ -129,7 +130,10 @@ class NcclCommunicator final : public Communicator {
                          .rank = rank_.id().value,
                          .ranks = rank_.ranks(),
                          .channels = choice.channels,
-                         .bytes = bytes.count()};
+                         .bytes = bytes.count(),
+                         .parts = choice.parts,
+                         .group = formation_->group(),
+                         .heads = is_by_switch(choice.algorithm) ? options_.ground.heads.count : 0};
     fifos_of.at(layout.peers.front())->shape(program);
     Carrier carrier(rank_);
     expect(fifos_of, program, layout, carrier);
@@ -190,14 +194,18 @@ class NcclCommunicator final : public Communicator {
   const Layout& layout_for(Operation operation, const gpu::Choice& choice) {
     // In an all-reduce of rings nobody asks whose part is at a place.
     const bool parts = operation != Operation::all_reduce;
-    const bool tree = !parts && choice.algorithm == gpu::Algorithm::tree;
-    const bool all_pairs = operation == Operation::all_to_all || (!parts && choice.algorithm == gpu::Algorithm::nvls);
-    const auto [found, is_new] = layouts_.try_emplace({all_pairs, parts, tree, choice.channels});
+    const gpu::Algorithm algorithm = parts ? gpu::Algorithm::ring : choice.algorithm;
+    const bool tree = algorithm == gpu::Algorithm::tree;
+    const bool all_pairs = operation == Operation::all_to_all;
+    const auto [found, is_new] = layouts_.try_emplace({all_pairs, parts, algorithm, choice.channels});
     Layout& layout = found->second;
     if (!is_new) return layout;
-    if (all_pairs) {
-      // Link k - 1 leads k places on.
-      for (int k = 1; k < rank_.ranks(); ++k) layout.peers.push_back(at(k));
+    if (all_pairs || is_by_switch(algorithm)) {
+      // Link k - 1 leads k places on, of a switch those of the node.
+      const int group = all_pairs ? rank_.ranks() : formation_->group();
+      const int first = rank_.id().value / group * group;
+      for (int k = 1; k < group; ++k) layout.peers.emplace_back(first + (rank_.id().value - first + k) % group);
+      if (algorithm == gpu::Algorithm::nvls_tree) set_rail_trees(layout, choice.channels);
     } else if (formation_->is_plain() && !tree) {
       layout.peers = {at(-1), at(1)};
     } else {
@@ -206,14 +214,27 @@ class NcclCommunicator final : public Communicator {
     return layout;
   }
 
+  static void link_to(Layout& layout, std::int32_t& link) {
+    if (link == gpu::kNoLink) return;
+    const auto known = std::ranges::find(layout.peers, RankId{link});
+    const auto number = static_cast<std::int32_t>(known - layout.peers.begin());
+    if (known == layout.peers.end()) layout.peers.push_back(RankId{link});
+    link = number;
+  }
+
+  void set_rail_trees(Layout& layout, int channels) const {
+    for (std::int32_t channel = 0; channel < channels; ++channel) {
+      gpu::ChannelPosition position;
+      const int place = rank_.id().value % formation_->group();
+      if (options_.ground.heads.count == 0 || place < options_.ground.heads.count)
+        formation_->put_into_rail_tree(position, rank_.id().value, channel);
+      link_to(layout, position.above);
+      for (std::int32_t& link : position.below) link_to(layout, link);
+      layout.positions.push_back(position);
+    }
+  }
+
   void set_positions(Layout& layout, int channels, bool parts, bool tree) const {
-    const auto link_to = [&](std::int32_t& link) {
-      if (link == gpu::kNoLink) return;
-      const auto known = std::ranges::find(layout.peers, RankId{link});
-      const auto number = static_cast<std::int32_t>(known - layout.peers.begin());
-      if (known == layout.peers.end()) layout.peers.push_back(RankId{link});
-      link = number;
-    };
     for (std::int32_t channel = 0; channel < channels; ++channel) {
       Neighbourhood own = formation_->of(rank_.id().value, channel);
       gpu::ChannelPosition& position = own.position;
@@ -223,8 +244,8 @@ class NcclCommunicator final : public Communicator {
         position.above = gpu::kNoLink;
         std::ranges::fill(position.below, gpu::kNoLink);
       }
-      for (std::int32_t* link : {&position.before, &position.behind, &position.above}) link_to(*link);
-      for (std::int32_t& link : position.below) link_to(link);
+      for (std::int32_t* link : {&position.before, &position.behind, &position.above}) link_to(layout, *link);
+      for (std::int32_t& link : position.below) link_to(layout, link);
       layout.positions.push_back(position);
       if (parts) layout.orders.insert(layout.orders.end(), own.order.begin(), own.order.end());
     }
@@ -278,18 +299,22 @@ class NcclCommunicator final : public Communicator {
     ground.within = found.within;
     ground.ring = found.ring;
     ground.links_of_gpu = found.links_of_gpu;
+    ground.pair_links = found.pair_links;
     ground.one_order = found.one_order();
     ground.searched = gpu::doubled(release, found.channels, ground.capability);
     ground.nodes = static_cast<int>(formation_->islands());
     ground.per_node = static_cast<int>(formation_->members());
-    ground.reduces = all.reduces && options_.nvls && options_.p2p();
-    if (ground.nodes > 1) look_at_adapters(ground);
+    const bool nodes_alike = ground.nodes == 1 || formation_->group() > 1;
+    ground.reduces = all.reduces && options_.nvls && options_.p2p() && ground.per_node > 1 && nodes_alike;
+    const int adapters = ground.nodes > 1 ? look_at_adapters(ground) : 0;
+    ground.heads = look_for_heads(ground, adapters);
+    require_rail_trees(ground);
     formation_->take(std::move(found.rings));
     settle_channels(options_);
   }
 
   /// Those that the GPUs of an island use, of the island with the fewest.
-  void look_at_adapters(gpu::Ground& ground) {
+  int look_at_adapters(gpu::Ground& ground) {
     int fewest = ground.per_node;
     Rate each{};
     Rate slot{};
@@ -312,6 +337,19 @@ class NcclCommunicator final : public Communicator {
       if (!nearest.empty()) fewest = std::min(fewest, static_cast<int>(nearest.size()));
     }
     gpu::look_between_nodes(ground, fewest, each, slot);
+    return fewest;
+  }
+
+  /// Where the user wants switches, and nothing else.
+  void require_rail_trees(const gpu::Ground& ground) const {
+    if (!only_by_switch(options_)) return;
+    const bool trees = options_.fixed.algorithms.front() == gpu::Algorithm::nvls_tree;
+    if (ground.reduces && trees == (ground.nodes > 1)) return;
+    throw UnavailableError(std::string("protocol 'nccl' cannot run here: algo is ") +
+                           (!trees             ? "nvls, but one switch must join all ranks"
+                            : ground.nodes > 1 ? "nvls_tree, but a switch that adds up must join the ranks of each "
+                                                 "node, all of which have as many, two at least"
+                                               : "nvls_tree, but all ranks are on one node"));
   }
 
   void fail() {
@@ -338,7 +376,7 @@ class NcclCommunicator final : public Communicator {
   mutable std::map<Operation, gpu::LastChoice> chosen_{};
   bool agreed_ = false;
   std::optional<Formation> formation_;
-  std::map<std::tuple<bool, bool, bool, int>, Layout> layouts_;
+  std::map<std::tuple<bool, bool, gpu::Algorithm, int>, Layout> layouts_;
   std::set<RankId> met_;
   FifosByPeer peers_;
   FifosByPeer behind_switch_;  ///< slots that a switch adds up, which are counted apart

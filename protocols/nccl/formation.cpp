@@ -46,6 +46,16 @@ Formation::Formation(const std::vector<std::int32_t>& island) {
   rings_ = {in_order(members())};
 }
 
+int Formation::group() const {
+  std::int32_t next = 0;
+  for (const Ring& island : islands_) {
+    for (const std::int32_t rank : island) {
+      if (rank != next++ || island.size() != members()) return 1;
+    }
+  }
+  return static_cast<int>(members());
+}
+
 bool Formation::is_plain() const {
   return islands_.size() == 1 && rings_.size() == 1 && rings_.front() == in_order(members());
 }
@@ -112,6 +122,20 @@ void Formation::put_into_tree(gpu::ChannelPosition& position, std::int32_t rank,
     position.above = beside(place + count - 1);
   }
   if (behind + 1 < count) position.below[below] = beside(place + 1);
+}
+
+void Formation::put_into_rail_tree(gpu::ChannelPosition& position, std::int32_t rank, std::int32_t channel) const {
+  for (std::size_t own = 0; own < islands_.size(); ++own) {
+    const auto place = std::ranges::find(islands_[own], rank) - islands_[own].begin();
+    if (place == std::ssize(islands_[own])) continue;
+    const TreeLinks links =
+        binary_tree(static_cast<std::int32_t>(own), static_cast<std::int32_t>(islands_.size()), channel % 2 == 1);
+    const auto on_rail = [&](std::int32_t island) {
+      return island < 0 ? gpu::kNoLink : islands_[index(island)][static_cast<std::size_t>(place)];
+    };
+    position.above = on_rail(links.above);
+    for (std::size_t i = 0; i < links.below.size(); ++i) position.below[i] = on_rail(links.below[i]);
+  }
 }
 
 Neighbourhood Formation::of(std::int32_t rank, std::int32_t channel) const {

@@ -43,10 +43,14 @@ class Formation {
   [[nodiscard]] std::size_t islands() const { return islands_.size(); }
   /// Of the first one.
   [[nodiscard]] std::size_t members() const { return islands_.front().size(); }
+  /// Of each, where all have as many and the numbers of each follow each other; else of one rank, as if each were one.
+  [[nodiscard]] int group() const;
   /// The ranks of each.
   [[nodiscard]] const std::vector<std::vector<std::int32_t>>& ranks() const { return islands_; }
   /// One ring of all ranks in their order.
   [[nodiscard]] bool is_plain() const;
+  /// Its links in the tree of those that have the same place in all islands, which have as many members.
+  void put_into_rail_tree(gpu::ChannelPosition& position, std::int32_t rank, std::int32_t channel) const;
   [[nodiscard]] Neighbourhood of(std::int32_t rank, std::int32_t channel) const;
 
  private:

@@ -138,7 +138,7 @@ class NcclChannel final : public Channel {
 
   static Bytes longer_of(const View& out, const View& in) { return std::max(out.length, in.length); }
   [[nodiscard]] const gpu::Choice& choice_for(const View& out, const View& in) {
-    return choice_.of(options_.ground, Operation::exchange, longer_of(out, in), 2, options_.fixed);
+    return choice_.of(options_.ground, Operation::exchange, longer_of(out, in), rank_.ranks(), options_.fixed);
   }
 
   void launch(const View& out, const View& in, Carrier& carrier) {
@@ -190,7 +190,10 @@ class NcclChannel final : public Channel {
 
 void require_switch(const Path& path, const Options& options) {
   if (!nccl::only_by_switch(options) || (path.switch_reduces && options.p2p())) return;
-  throw UnavailableError("protocol 'nccl' cannot run here: algo is nvls, but " +
+  const bool trees = options.fixed.algorithms.front() == gpu::Algorithm::nvls_tree;
+  if (trees && !path.same_node && !path.peer_access) return;
+  throw UnavailableError("protocol 'nccl' cannot run here: algo is " +
+                         std::string(to_string(options.fixed.algorithms.front())) + ", but " +
                          (options.p2p() ? path.switch_reduces.reason : "GPUs may not meet in each other's memory"));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,11 +20,15 @@ constexpr std::uint64_t kMostChannels = 64;
 
 // Words are taken as NCCL's environment has them, too.
 using Algorithm = std::optional<gpu::Algorithm>;
-constexpr Choices kAlgorithms{
-    OptionChoice<Algorithm>{"auto", std::nullopt},         OptionChoice<Algorithm>{"ring", gpu::Algorithm::ring},
-    OptionChoice<Algorithm>{"tree", gpu::Algorithm::tree}, OptionChoice<Algorithm>{"nvls", gpu::Algorithm::nvls},
-    OptionChoice<Algorithm>{"Ring", gpu::Algorithm::ring}, OptionChoice<Algorithm>{"Tree", gpu::Algorithm::tree},
-    OptionChoice<Algorithm>{"NVLS", gpu::Algorithm::nvls}};
+constexpr Choices kAlgorithms{OptionChoice<Algorithm>{"auto", std::nullopt},
+                              OptionChoice<Algorithm>{"ring", gpu::Algorithm::ring},
+                              OptionChoice<Algorithm>{"tree", gpu::Algorithm::tree},
+                              OptionChoice<Algorithm>{"nvls", gpu::Algorithm::nvls},
+                              OptionChoice<Algorithm>{"Ring", gpu::Algorithm::ring},
+                              OptionChoice<Algorithm>{"Tree", gpu::Algorithm::tree},
+                              OptionChoice<Algorithm>{"NVLS", gpu::Algorithm::nvls},
+                              OptionChoice<Algorithm>{"nvls_tree", gpu::Algorithm::nvls_tree},
+                              OptionChoice<Algorithm>{"NVLSTree", gpu::Algorithm::nvls_tree}};
 using MostLevel = std::optional<Level>;
 constexpr Choices kLevelNames{OptionChoice<MostLevel>{"auto", std::nullopt}, OptionChoice<MostLevel>{"LOC", Level::loc},
                               OptionChoice<MostLevel>{"NVL", Level::nvl},    OptionChoice<MostLevel>{"PIX", Level::pix},
@@ -102,9 +107,12 @@ void limit_channels(const OptionReader& read, Options& options) {
 /// What the user says of a switch that adds up.
 void require_switch(const Options& options) {
   if (!only_by_switch(options)) return;
-  if (!options.nvls) throw UsageError("protocol 'nccl': algo is nvls, and nvls_enable forbids it");
+  if (!options.nvls)
+    throw UsageError("protocol 'nccl': algo is " + std::string(to_string(options.fixed.algorithms.front())) +
+                     ", and nvls_enable forbids it");
   if (options.fixed.leaves(LineFormat::simple)) return;
-  throw UsageError("protocol 'nccl': algo is nvls, which has slots of simple alone, and proto is " +
+  throw UsageError("protocol 'nccl': algo is " + std::string(to_string(options.fixed.algorithms.front())) +
+                   ", which has slots of simple alone, and proto is " +
                    std::string(to_string(options.fixed.formats.front())));
 }
 
@@ -138,7 +146,7 @@ std::span<const Option> option_list() { return kOptions; }
 std::span<const Alias> alias_list() { return kAliases; }
 
 bool only_by_switch(const Options& options) {
-  return options.fixed.algorithms.size() == 1 && options.fixed.algorithms.front() == gpu::Algorithm::nvls;
+  return options.fixed.algorithms.size() == 1 && options.fixed.algorithms.front() >= gpu::Algorithm::nvls;
 }
 
 Options read_options(const Protocol& protocol, const Settings& settings) {
@@ -161,9 +169,21 @@ Options read_options(const Protocol& protocol, const Settings& settings) {
 }
 
 void require_release(const Rank& rank) {
-  if (rank.position().release != nullptr) return;
-  throw UnavailableError(
-      "protocol 'nccl' cannot run here: nobody says by which release of NCCL, for no tables of one were found");
+  const gpu::Release* const release = rank.position().release;
+  if (release == nullptr) {
+    throw UnavailableError(
+        "protocol 'nccl' cannot run here: nobody says by which release of NCCL, for no tables of one were found");
+  }
+  for (const Place& place : rank.position().places) {
+    const int has = place.facts.capability;
+    if (has == 0 || has >= release->oldest) continue;
+    const auto text = [](int capability) {
+      return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
+    };
+    throw UnavailableError("protocol 'nccl' cannot run here: " + release->name +
+                           " runs on GPUs from compute capability " + text(release->oldest) + " on, and " +
+                           to_string(place) + " has " + text(has) + "; an older release may, by --set ccl=");
+  }
 }
 
 void settle_levels(const Rank& rank, Options& options) {
@@ -175,7 +195,19 @@ void settle_levels(const Rank& rank, Options& options) {
   options.geometry.pxn = options.geometry.pxn && options.p2p();
 }
 
-/// What is near has as many channels as collectives of the whole node; over PCIe and to other nodes there are two.
+namespace {
+
+/// Do some ranks reach each other by adapters alone?
+bool are_on_several_nodes(const Rank& rank) {
+  const std::span<const Place> places = rank.position().places;
+  const int own = rank.place(rank.id()).node;
+  const auto other = std::ranges::find_if(places, [&](const Place& place) { return place.node != own; });
+  if (other == places.end()) return false;
+  return !rank.path_to(RankId{static_cast<int>(other - places.begin())}).peer_access.yes;
+}
+
+}  // namespace
+
 void look_at(const Rank& rank, RankId peer, Options& options) {
   settle_levels(rank, options);
   const DeviceFacts& here = rank.place(rank.id()).facts;
@@ -188,6 +220,9 @@ void look_at(const Rank& rank, RankId peer, Options& options) {
   ground.alike = here.capability == there.capability;
   ground.cpu = here.cpu;
   ground.within = path.level;
+  ground.nodes = are_on_several_nodes(rank) ? 2 : 1;
+  ground.pair_links = path.level == Level::nvl ? path.links : 0;
+  ground.adapter = here.adapter_rate == Rate{} ? release.unknown_adapter : here.adapter_rate;
   if (meet_in_memory(path, options.geometry) && path.level == Level::nvl) {
     ground.ring = Rate{std::min(here.links, there.links) *
                        gpu::of_capability(release.link, ground.capability).bytes_per_second()};
@@ -199,21 +234,35 @@ void look_at(const Rank& rank, RankId peer, Options& options) {
   settle_channels(options);
 }
 
+namespace {
+
+/// All messages together have a power of two, collectives what there is.
+int message_room(const gpu::Ground& ground) { return gpu::message_channels(ground, Bytes{}, 2, false).all; }
+
+}  // namespace
+
 void settle_channels(Options& options) {
   gpu::Ground& ground = options.ground;
   gpu::double_channels(ground);
   ground.least_channels = std::max(options.least_channels, 1);
   if (options.most_channels > 0) ground.channels = std::min(ground.channels, options.most_channels);
   ground.channels = std::max(ground.channels, ground.least_channels);
-  options.geometry.channels = options.fixed.channels.value_or(ground.channels);
+  const gpu::Release& release = *ground.release;
+  ground.switch_channels = gpu::of_capability(
+      ground.nodes == 1 ? release.switch_channels : release.switch_channels_between, ground.capability);
+  if (options.most_channels > 0) ground.switch_channels = std::min(ground.switch_channels, options.most_channels);
+  ground.switch_channels = std::max(ground.switch_channels, ground.least_channels);
+  options.geometry.channels = options.fixed.channels.value_or(std::max(message_room(ground), ground.switch_channels));
 }
 
 void leave_room_for_others(Options& options, int ranks) {
   if (options.fixed.channels) return;
   constexpr int kTogether = 64;
-  const int each = std::max(kTogether / std::max(ranks - 1, 1), options.ground.least_channels);
+  // Messages have a power of two.
+  const auto fair = static_cast<unsigned>(kTogether / std::max(ranks - 1, 1));
+  const int each = std::max(static_cast<int>(std::bit_floor(fair)), options.ground.least_channels);
   options.ground.channels = std::min(options.ground.channels, each);
-  options.geometry.channels = options.ground.channels;
+  options.geometry.channels = message_room(options.ground);
 }
 
 /// Between nodes there is the network.

@@ -163,6 +163,7 @@ Found by_switch(const Looking& at) {
           .channels = found,
           .ring = Rate{found.count * found.each.bytes_per_second()},
           .links_of_gpu = all,
+          .pair_links = links,
           .within = Level::nvl};
 }
 
@@ -187,6 +188,10 @@ Found by_links(const Looking& at) {
   Found found{.channels = gpu::search_channels(at.speeds, all, at.release.most_channels / 2, fit),
               .within = Level::nvl};
   found.rings = by_speed[found.channels.each];
+  found.pair_links = std::numeric_limits<int>::max();
+  for (std::size_t a = 0; a < members; ++a) {
+    for (std::size_t b = 0; b < a; ++b) found.pair_links = std::min<int>(found.pair_links, at.near.links[a][b]);
+  }
   found.ring = Rate{found.channels.count * found.channels.each.bytes_per_second()};
   return found;
 }

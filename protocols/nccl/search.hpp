@@ -37,6 +37,7 @@ struct Found {
   gpu::Channels channels{};   ///< all of them, before they are doubled
   Rate ring{};                ///< what they carry together
   Rate links_of_gpu{};        ///< of a switch
+  int pair_links = 0;         ///< that join any two, the fewest; 0: PCIe does, too
   Level within = Level::loc;  ///< how far apart neighbours are, the farthest
 
   /// Are all rings one?

@@ -141,6 +141,32 @@ TEST(NcclFormation, LeavesOfOneBinaryTreeHaveOthersBelowThemInTheOther) {
   }
 }
 
+/// Heads of the same place in all islands are one tree.
+TEST(NcclFormation, RailTreesHaveOneRoot) {
+  for (const int islands : {2, 3, 4, 5, 8}) {
+    const Formation formation = islands_of(islands, 3);
+    EXPECT_EQ(formation.group(), 3);
+    for (int channel = 0; channel < 4; ++channel) {
+      std::map<int, int> roots;  // by place
+      for (int rank = 0; rank < 3 * islands; ++rank) {
+        gpu::ChannelPosition position;
+        formation.put_into_rail_tree(position, rank, channel);
+        roots[rank % 3] += position.above == gpu::kNoLink ? 1 : 0;
+        for (const std::int32_t child : position.below) {
+          if (child == gpu::kNoLink) continue;
+          ASSERT_EQ(child % 3, rank % 3);
+          gpu::ChannelPosition below;
+          formation.put_into_rail_tree(below, child, channel);
+          ASSERT_EQ(below.above, rank);
+        }
+      }
+      for (const auto& [place, count] : roots) ASSERT_EQ(count, 1) << "place " << place;
+    }
+  }
+  EXPECT_EQ(Formation({0, 0, 0, 3}).group(), 1) << "unequal islands";
+  EXPECT_EQ(Formation({0, 1, 0, 1}).group(), 1) << "numbers that do not follow each other";
+}
+
 TEST(NcclFormation, OneIslandInItsOrderIsPlain) {
   EXPECT_TRUE(islands_of(1, 8).is_plain());
   EXPECT_FALSE(islands_of(2, 4).is_plain());

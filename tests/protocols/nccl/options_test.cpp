@@ -118,15 +118,14 @@ TEST(NcclOptions, ChannelsLeaveRoomForMessagesWithAllOthers) {
   const auto channels = [](int ranks, const Switches& switches = {}) {
     Options options = between(switches, Level::nvl);
     leave_room_for_others(options, ranks);
-    EXPECT_EQ(options.geometry.channels, options.fixed.channels.value_or(options.ground.channels));
     return options.geometry.channels;
   };
   for (const auto& [ranks, expected] :
-       {std::pair{1, 24}, {2, 24}, {3, 24}, {4, 21}, {5, 16}, {8, 9}, {33, 2}, {65, 1}, {66, 1}, {1000, 1}}) {
+       {std::pair{1, 32}, {2, 32}, {3, 32}, {4, 16}, {5, 16}, {8, 8}, {33, 2}, {65, 1}, {66, 1}, {1000, 1}}) {
     EXPECT_EQ(channels(ranks), expected) << ranks;
   }
-  EXPECT_EQ(channels(8, {{"max_channels", "6"}}), 6);
-  EXPECT_EQ(channels(8, {{"min_channels", "12"}}), 12);
+  EXPECT_EQ(channels(8, {{"max_channels", "6"}}), 8) << "the power of two that is next";
+  EXPECT_EQ(channels(8, {{"min_channels", "12"}}), 16);
   EXPECT_EQ(channels(1000, {{"channels", "5"}}), 5);
 }
 
@@ -134,7 +133,8 @@ TEST(NcclOptions, HasNcclsOwnSizesByDefault) {
   const Options options = between({}, Level::nvl);
   EXPECT_EQ(options.geometry.slot, 512_KiB);
   EXPECT_EQ(options.geometry.slots, 8);
-  EXPECT_EQ(options.geometry.channels, options.ground.channels);
+  EXPECT_EQ(options.ground.channels, 24);
+  EXPECT_EQ(options.geometry.channels, 32) << "messages have a power of two";
   EXPECT_TRUE(options.fixed.formats.empty());
 }
 
@@ -148,7 +148,7 @@ TEST(NcclOptions, RefusesWhatContradictsItself) {
   EXPECT_THAT(refusal({{"NCCL_BUFFSIZE", "1M"}}, chunked), HasSubstr("both say how large a slot is"));
   EXPECT_THAT(refusal({{"buffer", "100"}}), HasSubstr("no room for 8 slots"));
   EXPECT_THAT(refusal({{"proto", "LL64"}}), HasSubstr("'LL64' is none of"));
-  EXPECT_THAT(refusal({{"NCCL_ALGO", "NVLSTree"}}), HasSubstr("'NVLSTree' is none of"));
+  EXPECT_THAT(refusal({{"NCCL_ALGO", "PAT"}}), HasSubstr("'PAT' is none of"));
   EXPECT_THAT(refusal({{"NCCL_ALGO", "NVLS"}, {"NCCL_PROTO", "LL"}}),
               HasSubstr("slots of simple alone, and proto is ll"));
   EXPECT_THAT(refusal({{"NCCL_ALGO", "NVLS"}, {"NCCL_NVLS_ENABLE", "0"}}), HasSubstr("nvls_enable forbids it"));
