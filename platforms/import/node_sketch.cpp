@@ -14,7 +14,9 @@
 #include "platforms/import/pcie_tree.hpp"
 #include "platforms/import/peer_access.hpp"
 #include "platforms/reader/node_checks.hpp"
+#include "platforms/reader/release_reader.hpp"
 #include "platforms/topology/topology.hpp"
+#include "protocols/gpu/ground.hpp"
 
 namespace twinlink::platforms {
 namespace {
@@ -309,11 +311,27 @@ class Builder {
       for (const GpuLinks& links : links_to(a, Remote::nvswitch)) {
         add_links(fmt::format("{}-{}", gpu_name(a), to_string(links.kind)), a, kSwitch, links);
         if (std::exchange(has_switch, true)) continue;
-        node().hubs.push_back({.name = kSwitch});
+        node().hubs.push_back({.name = kSwitch, .reduces = added_up(facts_.gpus[a], links.count)});
         remark("nvswitch: all NVSwitches as one hub, since a copy is spread over them");
       }
     }
     note_missing_links();
+  }
+
+  /// NVSwitches of Hopper and later add up: they get of a GPU's links what NCCL takes for it.
+  [[nodiscard]] static std::optional<Sourced<Rate>> added_up(const GpuFacts& facts, int links) {
+    constexpr int kTen = 10;
+    const auto [major, minor] = capability_of(facts);
+    const auto release = find_release("");
+    if (!facts.capability || release == nullptr) return std::nullopt;
+    const gpu::Ground ground{.release = release.get(), .capability = kTen * major + minor};
+    const double share = release->switch_share[ground.generation()];
+    if (share == 0) return std::nullopt;
+    const Rate each = gpu::of_capability(release->link, ground.capability);
+    return Sourced<Rate>{
+        Rate{links * each.bytes_per_second() * share},
+        {Quality::derived, fmt::format("{} links as {} takes them, of which a sum of a switch gets {:g} %", links,
+                                       release->name, 100 * share)}};
   }
 
   [[nodiscard]] static int links_of(const GpuFacts& gpu) {
