@@ -339,8 +339,8 @@ void Topology::require(const Place& place) const {
 Answer Topology::gpu_programs(const Path& path, std::size_t a, std::size_t b) const {
   for (const std::size_t gpu : {a, b}) {
     if (type_of(gpu).blocks) continue;
-    return Answer::refused("the platform does not say what thread blocks of a " + type_of(gpu).model +
-                           " do: its GPU type has no 'blocks'");
+    return Answer::refused("the platform does not say what thread blocks do of the GPU type '" + type_of(gpu).name +
+                           "' (" + type_of(gpu).model + "): it has no 'blocks'");
   }
   if (path.same_node || path.peer_access || platform_.fabric) return Answer::granted();
   return Answer::refused("thread blocks on different nodes reach no memory of each other, and there is no network");

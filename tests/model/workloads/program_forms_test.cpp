@@ -421,7 +421,7 @@ TEST(ProgramForms, AGpuTypeWithoutBlocksRunsNoPrograms) {
   const Support support = find_protocol("nccl").supports(topology.path(kFirstPeer, kSecondPeer));
   EXPECT_EQ(support.kind, Support::Kind::no);
   EXPECT_EQ(support.reason,
-            "the platform does not say what thread blocks of a Sample do: its GPU type has no 'blocks'");
+            "the platform does not say what thread blocks do of the GPU type 'sample' (Sample): it has no 'blocks'");
 }
 
 }  // namespace

@@ -405,7 +405,7 @@ TEST_F(TopologyCosts, APathSaysWhyNot) {
   platform_.copies.erase(CopyKind::cpu_from_device);
   const Path without = topology().path({0, 1, {}}, {0, 2, {}});
   EXPECT_EQ(without.gpu_programs.reason,
-            "the platform does not say what thread blocks of a Sample do: its GPU type has no 'blocks'");
+            "the platform does not say what thread blocks do of the GPU type 'sample' (Sample): it has no 'blocks'");
   EXPECT_FALSE(without.cpu_reaches_device);
   GpuType other = platform_.gpu_types[0];
   other.name = "other";
