@@ -25,10 +25,14 @@ double most_of_ll(const Ground& ground) {
   return ground.release->ll[row][column(ground)].bytes_per_second();
 }
 
-/// Bytes that a channel is worth, by which a small message has fewer of them.
-std::uint64_t worth(const Release& release, LineFormat format, Algorithm algorithm, int ranks) {
-  const bool for_each_rank = format == LineFormat::ll && algorithm == Algorithm::ring;
-  return release.worth.at(format).count() * (for_each_rank ? static_cast<std::uint64_t>(ranks) : 1);
+/// Bytes that a channel is worth, by which a small message has fewer of them. Rings that are no faster than a slot of
+/// PCIe have half of the threads.
+std::uint64_t worth(const Ground& ground, LineFormat format, Algorithm algorithm, int ranks) {
+  const std::uint64_t each = ground.release->worth.at(format).count();
+  if (algorithm != Algorithm::ring) return each;
+  if (format == LineFormat::ll) return each * static_cast<std::uint64_t>(ranks);
+  const Rate carried = ground.nodes > 1 ? ground.network : ground.ring;
+  return format == LineFormat::simple && carried <= ground.release->pcie ? each / 2 : each;
 }
 
 /// What goes from one to all goes through all.
@@ -101,7 +105,7 @@ int channels_for(const Ground& ground, Operation operation, Candidate candidate,
   const auto least = static_cast<std::uint64_t>(ground.least_channels);
   const auto all =
       static_cast<std::uint64_t>(is_by_switch(candidate.algorithm) ? ground.switch_channels : ground.channels);
-  const std::uint64_t wanted = bytes.count() / worth(*ground.release, candidate.format, candidate.algorithm, ranks);
+  const std::uint64_t wanted = bytes.count() / worth(ground, candidate.format, candidate.algorithm, ranks);
   const std::uint64_t most = is_by_switch(candidate.algorithm) ? all : std::clamp<std::uint64_t>(wanted, 1, all);
   const int used =
       ground.release->in_cells ? channels_with_cells(most, operation, candidate, bytes, ranks) : static_cast<int>(most);
