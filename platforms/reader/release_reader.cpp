@@ -239,6 +239,16 @@ bool is_older(const std::string& one, const std::string& other) {
   return number(one) < number(other);
 }
 
+/// Of a number or a list of any depth, without its source.
+std::string text_of(const YamlValue* value) {
+  if (value == nullptr) return "";
+  if (value->is_number()) return text_of(value->find("value"));
+  if (value->kind != Kind::list) return value->text;
+  std::string text;
+  for (const YamlValue& item : value->items) text += (text.empty() ? "" : ", ") + text_of(&item);
+  return "[" + text + "]";
+}
+
 }  // namespace
 
 std::vector<std::string> release_names() {
@@ -261,6 +271,39 @@ std::shared_ptr<const gpu::Release> find_release(std::string_view named) {
   std::string message = "there is no release '" + std::string(named) + "' (there are:";
   for (const std::string& name : names) message += " " + name;
   throw UsageError(message + ")");
+}
+
+std::vector<TableDifference> difference_of_releases(const std::string& a, const std::string& b) {
+  std::vector<TableDifference> found;
+  const auto document = [](const std::string& name) {
+    Diagnostics diagnostics;
+    std::optional<YamlValue> text = load_yaml(folder_of_releases() / (name + ".yaml"), diagnostics);
+    if (!text) diagnostics.throw_all();
+    return *std::move(text);
+  };
+  const auto compare = [&](const auto& self, const std::string& path, const YamlValue* one,
+                           const YamlValue* other) -> void {
+    const YamlValue& some = one != nullptr ? *one : *other;
+    if (some.kind == Kind::map && !some.is_number()) {
+      std::vector<std::string> keys = some.keys();
+      for (const std::string& key : other != nullptr ? other->keys() : std::vector<std::string>{}) {
+        if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+      }
+      const auto in = [](const YamlValue* map, const std::string& key) {
+        return map != nullptr ? map->find(key) : nullptr;
+      };
+      for (const std::string& key : keys)
+        self(self, path.empty() ? key : path + "." + key, in(one, key), in(other, key));
+      return;
+    }
+    const std::string was = text_of(one);
+    const std::string is = text_of(other);
+    if (path != "name" && was != is) found.push_back({path, was, is});
+  };
+  const YamlValue one = document(a);
+  const YamlValue other = document(b);
+  compare(compare, "", &one, &other);
+  return found;
 }
 
 }  // namespace twinlink::platforms

@@ -19,4 +19,14 @@ std::vector<std::string> release_names();
 /// InputError with everything that is wrong in its file.
 std::shared_ptr<const gpu::Release> find_release(std::string_view named);
 
+/// A table that two releases have otherwise, or one alone: "bandwidths.ring_ll128", and what stands there; empty:
+/// nothing.
+struct TableDifference {
+  std::string path{};
+  std::string a{};
+  std::string b{};
+};
+/// Of two of release_names(): none where they are one.
+std::vector<TableDifference> difference_of_releases(const std::string& a, const std::string& b);
+
 }  // namespace twinlink::platforms

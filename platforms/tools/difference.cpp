@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "platforms/reader/platform_writer.hpp"
+#include "platforms/reader/release_reader.hpp"
 
 namespace twinlink::platforms {
 namespace {
@@ -89,12 +90,26 @@ void compare_numbers(const Platform& a, const Platform& b, PlatformDifference& f
   }
 }
 
+/// By which library's tables ranks choose, and what these have otherwise, where both are known by name.
+void compare_releases(const Platform& a, const Platform& b, PlatformDifference& found) {
+  if (a.release == nullptr || b.release == nullptr || a.release->name == b.release->name) return;
+  std::erase_if(found.words, [](const WordDifference& word) { return word.path == "ccl"; });
+  found.words.push_back({"ccl", a.release->name, b.release->name});
+  const std::vector<std::string> known = release_names();
+  const auto is_known = [&](const Platform& each) { return std::ranges::count(known, each.release->name) > 0; };
+  if (!is_known(a) || !is_known(b)) return;
+  for (const TableDifference& table : difference_of_releases(a.release->name, b.release->name)) {
+    found.words.push_back({"ccl." + table.path, table.a, table.b});
+  }
+}
+
 }  // namespace
 
 PlatformDifference difference_of(const Platform& a, const Platform& b) {
   PlatformDifference found;
   Comparison(found).compare("", platform_tree(a), platform_tree(b));
   compare_numbers(a, b, found);
+  compare_releases(a, b, found);
   return found;
 }
 

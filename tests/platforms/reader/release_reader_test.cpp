@@ -3,8 +3,10 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -70,6 +72,17 @@ TEST(Releases, DifferInWhatTheyTake) {
   EXPECT_DOUBLE_EQ(find_release("nccl-2.21")->alone_ll128, 0.7);
   EXPECT_EQ(find_release("nccl-2.21")->p2p_on.at(Cpu::power), Level::sys);
   EXPECT_EQ(find_release("nccl-2.26")->ring_ll128[3][1], Rate{73.4e9}) << "and 34.6 GB/s in 2.28";
+}
+
+TEST(Releases, AreComparedTableByTable) {
+  EXPECT_TRUE(difference_of_releases("nccl-2.28", "nccl-2.28").empty());
+  std::map<std::string, std::pair<std::string, std::string>> found;
+  for (const TableDifference& each : difference_of_releases("nccl-2.28", "nccl-2.30"))
+    found[each.path] = {each.a, each.b};
+  EXPECT_THAT(found.at("bandwidths.ring_ll128").first, HasSubstr("[73.4 GB/s, 34.6 GB/s, 73.4 GB/s]"));
+  EXPECT_THAT(found.at("bandwidths.ring_ll128").second, HasSubstr("[40 GB/s, 40 GB/s, 40 GB/s]"));
+  EXPECT_EQ(found.at("channels.ll_by_most"), std::pair(std::string("true"), std::string()));
+  EXPECT_FALSE(found.contains("latencies.base.ring")) << "only their lines differ";
 }
 
 TEST(Releases, APlatformNamesItsOwn) {
