@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::array kTargets{
     Target{"platform", read_platform_alone},
     Target{"platform-part", read_platform_with_part},
+    Target{"release", read_release},
     Target{"set", read_overrides},
     Target{"placement", read_placement},
 #ifdef TWINLINK_FUZZ_TOPOLOGY

@@ -45,6 +45,7 @@ std::string scratch_file(const std::string& name, const std::string& content);
 // The targets, in the files that are named after what they read.
 void read_platform_alone(const std::string& text);
 void read_platform_with_part(const std::string& text);
+void read_release(const std::string& text);
 void read_overrides(const std::string& text);
 void read_placement(const std::string& text);
 void read_topology(const std::string& text);
