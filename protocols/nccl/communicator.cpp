@@ -347,9 +347,9 @@ class NcclCommunicator final : public Communicator {
     if (ground.reduces && trees == (ground.nodes > 1)) return;
     throw UnavailableError(std::string("protocol 'nccl' cannot run here: algo is ") +
                            (!trees             ? "nvls, but one switch must join all ranks"
-                            : ground.nodes > 1 ? "nvls_tree, but a switch that adds up must join the ranks of each "
+                            : ground.nodes > 1 ? "nvlstree, but a switch that adds up must join the ranks of each "
                                                  "node, all of which have as many, two at least"
-                                               : "nvls_tree, but all ranks are on one node"));
+                                               : "nvlstree, but all ranks are on one node"));
   }
 
   void fail() {

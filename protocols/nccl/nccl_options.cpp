@@ -27,7 +27,7 @@ constexpr Choices kAlgorithms{OptionChoice<Algorithm>{"auto", std::nullopt},
                               OptionChoice<Algorithm>{"Ring", gpu::Algorithm::ring},
                               OptionChoice<Algorithm>{"Tree", gpu::Algorithm::tree},
                               OptionChoice<Algorithm>{"NVLS", gpu::Algorithm::nvls},
-                              OptionChoice<Algorithm>{"nvls_tree", gpu::Algorithm::nvls_tree},
+                              OptionChoice<Algorithm>{"nvlstree", gpu::Algorithm::nvls_tree},
                               OptionChoice<Algorithm>{"NVLSTree", gpu::Algorithm::nvls_tree}};
 using MostLevel = std::optional<Level>;
 constexpr Choices kLevelNames{OptionChoice<MostLevel>{"auto", std::nullopt}, OptionChoice<MostLevel>{"LOC", Level::loc},
