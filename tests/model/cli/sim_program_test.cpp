@@ -278,7 +278,7 @@ TEST(SimProgram, ExplainTakesTheSettingsOfRun) {
 TEST(SimProgram, ExplainNamesTheWayOfAKernelsMessageAndWhatHoldsItUp) {
   const std::string message = "explain --platform hgx-h100 -p nccl -s 64M --from 0/0 ";
   EXPECT_THAT(said(message + "--to 0/3 --degrade nvlink3=10%"),
-              AllOf(HasSubstr("Steps of nccl (P2P, simple, 24 channels: a kernel at each end"),
+              AllOf(HasSubstr("Steps of nccl (P2P, simple, 16 channels: a kernel at each end"),
                     ContainsRegex("Held up by node 0 nvlink3 backward for 1\\.7[0-9] ms, which was at 9")));
   const Ended between = run(message + "--to 1/0");
   EXPECT_THAT(between.text,
