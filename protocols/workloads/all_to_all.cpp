@@ -60,8 +60,7 @@ Schedule direct_all_to_all(const Shape& shape, int rank, std::uint64_t elements)
   const Blocks blocks(shape, rank, elements);
   Schedule schedule = blocks.schedule();
   Step step{.locals = {blocks.own()}};
-  for (const int peer : partners(shape.ranks, rank))
-    step.transfers.push_back({peer, blocks.to(peer), blocks.from(peer)});
+  for (const int peer : partners(shape, rank)) step.transfers.push_back({peer, blocks.to(peer), blocks.from(peer)});
   schedule.steps.push_back(step);
   return schedule;
 }

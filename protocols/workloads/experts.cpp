@@ -113,7 +113,7 @@ class ExpertBlocks {
 Schedule all_at_once(const Shape& shape, int rank, const ExpertBlocks& blocks) {
   Schedule schedule = blocks.schedule();
   Step step{.locals = blocks.own()};
-  for (const int peer : partners(shape.ranks, rank)) {
+  for (const int peer : partners(shape, rank)) {
     const Slice send = blocks.to(peer);
     const Slice receive = blocks.from(peer);
     if (send.length + receive.length > 0) step.transfers.push_back({peer, send, receive});

@@ -39,20 +39,35 @@ Group same_place_of(const Shape& shape, int rank) {
           .self = rank / shape.per_node};
 }
 
-std::vector<int> partners(int ranks, int self) {
+namespace {
+
+/// Of one node, or of nodes with one rank.
+int partner_in_round(const Shape& shape, int self, int round) {
+  const int circle = shape.ranks - 1;
+  if (std::has_single_bit(static_cast<unsigned>(shape.ranks))) return self ^ (round + 1);
+  if (shape.ranks % 2 == 1 || shape.per_node > 1) return (self + 1 + round) % shape.ranks;
+  const int across = self == circle ? round : (2 * round - self + circle) % circle;
+  return across == self ? circle : across;
+}
+
+}  // namespace
+
+std::vector<int> partners(const Shape& shape, int self) {
   std::vector<int> in_turn;
-  const int circle = ranks - 1;
-  for (int round = 0; round < circle; ++round) {
-    if (std::has_single_bit(static_cast<unsigned>(ranks))) {
-      in_turn.push_back(self ^ (round + 1));
-      continue;
+  const int each = shape.per_node;
+  const int nodes = shape.ranks / each;
+  if (each == 1 || nodes == 1 || std::has_single_bit(static_cast<unsigned>(shape.ranks))) {
+    for (int round = 0; round + 1 < shape.ranks; ++round) in_turn.push_back(partner_in_round(shape, self, round));
+    return in_turn;
+  }
+  const int node = self / each;
+  const int place = self % each;
+  for (int turn = 0; turn < each; ++turn) {
+    for (int of_nodes = 0; of_nodes < nodes; ++of_nodes) {
+      const int other = (of_nodes - node + nodes) % nodes;
+      const int there = other == node ? (place + turn) % each : (turn - place + each) % each;
+      if (other != node || there != place) in_turn.push_back(other * each + there);
     }
-    if (ranks % 2 == 1) {
-      in_turn.push_back((self + 1 + round) % ranks);
-      continue;
-    }
-    const int across = self == circle ? round : (2 * round - self + circle) % circle;
-    in_turn.push_back(across == self ? circle : across);
   }
   return in_turn;
 }

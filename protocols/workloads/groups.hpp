@@ -29,11 +29,13 @@ Group node_of(const Shape& shape, int rank);
 /// Those that have its place on the other nodes.
 Group same_place_of(const Shape& shape, int rank);
 
-/// All others, in an order in which at each place nobody is a second one's partner. Of an even number the two of a pair
-/// meet, as in a tournament, so that a message finds its receive posted. An odd number has no such rounds without
-/// somebody who waits: there each sends to who is so far on. Of a power of two all pairs of a place differ in the same
-/// bits, so that they are equally far apart and messages that begin together end together.
-std::vector<int> partners(int ranks, int self);
+/// All others, in an order in which at each place nobody is a second one's partner. Between nodes the two of a pair
+/// meet, as in a tournament, so that a message finds its receive posted. Within a node each sends to who is so far on:
+/// copies are one behind the other there, and who follows somebody late follows the same one at the next place, where
+/// in a tournament all would soon wait for all. Messages of both kinds take turns, so that each node's copies have an
+/// order of their own. Of a power of two all pairs of a place differ in the same bits, so that they are equally far
+/// apart and messages that begin together end together.
+std::vector<int> partners(const Shape& shape, int self);
 
 /// Sending to one peer and receiving from another, or from the same.
 std::vector<Transfer> in_and_out(int to, const Slice& send, int from, const Slice& receive);

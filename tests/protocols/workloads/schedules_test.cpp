@@ -15,6 +15,7 @@
 #include "protocols/core/errors.hpp"
 #include "protocols/workloads/catalogue.hpp"
 #include "protocols/workloads/experts.hpp"
+#include "protocols/workloads/groups.hpp"
 #include "protocols/workloads/kv_cache.hpp"
 #include "protocols/workloads/patterns.hpp"
 #include "tests/protocols/workloads/schedule_machine.hpp"
@@ -334,6 +335,35 @@ TEST(Catalogue, KnowsWhatOfEachByteCrossesTheWireOfFiveRanks) {
   for (const Workload& workload : all_workloads()) {
     const double expected = twice.contains(workload.name) ? 8.0 / 5 : once.contains(workload.name) ? 4.0 / 5 : 1;
     EXPECT_DOUBLE_EQ(workload.bus_factor(5), expected) << workload.name;
+  }
+}
+
+/// Copies of a node are one behind the other, and so are messages: nobody shares a target with others all the way.
+TEST(Partners, AreNobodyElsesAtTheSamePlace) {
+  for (const Shape& shape : {Shape{2, 1}, Shape{6, 6}, Shape{7, 1}, Shape{12, 1}, Shape{16, 8}, Shape{24, 8},
+                             Shape{15, 5}, Shape{36, 12}, Shape{144, 72}}) {
+    std::vector<std::vector<int>> all;
+    for (int rank = 0; rank < shape.ranks; ++rank) {
+      all.push_back(partners(shape, rank));
+      const std::set<int> others(all.back().begin(), all.back().end());
+      ASSERT_EQ(others.size() + 1, static_cast<std::size_t>(shape.ranks));
+      ASSERT_EQ(others.count(rank), 0U);
+    }
+    // Of those in the node, and of those on one other node, each by itself: that is what is sent one behind the other.
+    const int nodes = shape.ranks / shape.per_node;
+    for (int node = 0; node < nodes; ++node) {
+      for (int other = 0; other < nodes; ++other) {
+        std::map<std::size_t, std::set<int>> taken;
+        for (int rank = node * shape.per_node; rank < (node + 1) * shape.per_node; ++rank) {
+          std::size_t place = 0;
+          for (const int peer : all[static_cast<std::size_t>(rank)]) {
+            if (peer / shape.per_node != other) continue;
+            EXPECT_TRUE(taken[place++].insert(peer).second)
+                << rank << " and " << peer << " of " << shape.ranks << ", " << shape.per_node << " a node";
+          }
+        }
+      }
+    }
   }
 }
 
