@@ -219,4 +219,12 @@ std::vector<std::string> gather(MeasuredRank& rank, std::string_view mine, Patie
   return texts;
 }
 
+std::string scatter(MeasuredRank& rank, const std::vector<std::string>& texts, Patience patience) {
+  if (rank.id() != RankId{0}) return recv_text(rank, RankId{0}, patience);
+  for (int guest = 1; guest < rank.ranks(); ++guest) {
+    send_text(rank, RankId{guest}, texts[static_cast<std::size_t>(guest)], patience);
+  }
+  return texts.front();
+}
+
 }  // namespace twinlink::bench

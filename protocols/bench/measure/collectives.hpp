@@ -71,5 +71,7 @@ class Listener {
 
 /// Rank 0 gets the text of every rank, in the order of the ranks; the others get nothing. All ranks call it.
 std::vector<std::string> gather(MeasuredRank& rank, std::string_view mine, Patience patience);
+/// Each rank gets its text from rank 0, which has those of all in the order of the ranks. All ranks call it.
+std::string scatter(MeasuredRank& rank, const std::vector<std::string>& texts, Patience patience);
 
 }  // namespace twinlink::bench

@@ -52,7 +52,9 @@ TEST(BenchCollectives, GatherTextsOfEveryLengthInTheOrderOfRanks) {
   run_fake_world({.ranks = 4}, [&](MeasuredRank& rank) {
     const auto all = gather(rank, text_of(rank.id().value), kPatience);
     using Texts = std::vector<std::string>;
-    EXPECT_EQ(all, rank.id().value > 0 ? Texts{} : (Texts{text_of(0), text_of(1), text_of(2), text_of(3)}));
+    const Texts of_ranks{text_of(0), text_of(1), text_of(2), text_of(3)};
+    EXPECT_EQ(all, rank.id().value > 0 ? Texts{} : of_ranks);
+    EXPECT_EQ(scatter(rank, all, kPatience), text_of(rank.id().value));
   });
 }
 
