@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <limits>
@@ -18,8 +19,9 @@
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/workload/job_heap.hpp"
-#include "protocols/bench/workload/message_costs.hpp"
 #include "protocols/bench/workload/times.hpp"
+#include "protocols/bench/workload/prediction.hpp"
+#include "protocols/bench/workload/turns.hpp"
 #include "protocols/bench/workload/workload_plan.hpp"
 #include "protocols/puts/expert_puts.hpp"
 #include "protocols/workloads/execution.hpp"
@@ -64,10 +66,7 @@ class WorkloadRun {
   WorkloadSeries run() {
     WorkloadSeries series;
     if (self_ == 0) series = heading_of(rank_, plan_);
-    const auto all_candidates = candidates(plan_, shape_);
-    // Of messages; what a protocol does by itself is not made of them, and nothing is predicted.
-    const bool of_messages = std::ranges::any_of(all_candidates, [](const Algorithm* each) { return !each->together; });
-    if (of_messages && work_.predictable() && (!plan_.company.meet || work_.algorithms.size() != 1)) learn_the_costs();
+    if (work_.predictable() && (!plan_.company.meet || work_.algorithms.size() != 1)) predict();
     std::vector<Candidate> all;
     for (const Bytes size : work_.sizes) add_candidates(all, size);
     open(all);
@@ -80,7 +79,7 @@ class WorkloadRun {
       next = last;
       begin_anew(all);
       WorkloadPoint point = measure_point(*candidate.algorithm, candidate.schedule, candidate.size);
-      point.predicted_us = candidate.predicted_us;
+      point.predicted_us = told_as_predicted(candidate);
       point.why = candidate.why;
       if (candidate.algorithm->together) tell_way(candidate.schedule, point);
       if (self_ != 0) continue;
@@ -103,9 +102,8 @@ class WorkloadRun {
     Schedule schedule{};
     std::string why{};
   };
-  /// So many times the least predicted time is tried: predictions know little of what shares links, and where GPUs
-  /// share adapters the best algorithm was predicted to take 2.1 times the least.
-  static constexpr double kNearly = 3;
+  /// So many times the least predicted time is tried: turns that are timed alone may go on at the same time.
+  static constexpr double kNearly = 2;
   /// In larger jobs nothing is tried, for that takes as long as what is measured then.
   static constexpr std::size_t kMostTried = 200'000;
   /// What needs more room than the data and this is not tried: the room may be lacking, and who needs so much sends it.
@@ -115,13 +113,28 @@ class WorkloadRun {
                                      const workloads::TrainingParts& parts = {}) const {
     return bench::schedule_of(work_, algorithm, shape_, self_, size, parts);
   }
+  /// Infinite where that is not known, or nothing is predicted.
   [[nodiscard]] double predicted(const Algorithm& algorithm, Bytes size) const {
-    if (algorithm.together || !work_.predictable()) return 0;
-    const auto time_of = [&](std::uint64_t elements) { return predicted_us(algorithm, shape_, elements, costs_); };
-    if (!work_.training) return time_of(elements_of(size));
-    return training_time(*work_.training, elements_of(size),
-                         [&](std::uint64_t elements) { return Seconds{time_of(elements) * 1e-6}; })
-        .microseconds();
+    const auto time_of = [&](std::uint64_t elements) {
+      const auto found = predicted_us_.find({&algorithm, elements});
+      return found == predicted_us_.end() ? std::numeric_limits<double>::infinity() : found->second.us;
+    };
+    if (work_.training) {
+      return training_time(*work_.training, elements_of(size),
+                           [&](std::uint64_t elements) { return Seconds{time_of(elements) * 1e-6}; })
+          .microseconds();
+    }
+    WorkloadPoint point{
+        .size = size, .algorithm = std::string(algorithm.name), .predicted_us = time_of(elements_of(size))};
+    point.time_us.median = std::numeric_limits<double>::infinity();
+    if (plan_.judge && std::isfinite(point.predicted_us)) plan_.judge(plan_, point);
+    return point.predicted_us;
+  }
+  /// Nothing where it is not known, or where it is the time of the whole.
+  [[nodiscard]] double told_as_predicted(const Candidate& candidate) const {
+    const auto found = predicted_us_.find({candidate.algorithm, elements_of(candidate.size)});
+    const bool whole = found != predicted_us_.end() && found->second.whole;
+    return whole || !std::isfinite(candidate.predicted_us) ? 0 : candidate.predicted_us;
   }
   /// Buffers and connections for all of these.
   void open(std::span<const Candidate> candidates) {
@@ -188,20 +201,6 @@ class WorkloadRun {
     return least_of_all(rank_, self_ == 0 ? mine : std::numeric_limits<int>::max(), patience_);
   }
 
-  /// What some ranks send stands for what all do.
-  [[nodiscard]] Extent extent() const {
-    Extent extent;
-    for (const Algorithm* algorithm : candidates(plan_, shape_)) {
-      for (const Bytes size : work_.sizes) {
-        for (const std::uint64_t elements : elements_at_once(size)) {
-          for (const int rank : {0, 1, shape_.ranks / 2, shape_.ranks - 1}) {
-            extent.add(algorithm->schedule(shape_, rank, elements));
-          }
-        }
-      }
-    }
-    return extent;
-  }
   /// A training step has those of its buckets.
   [[nodiscard]] std::vector<std::uint64_t> elements_at_once(Bytes size) const {
     const std::uint64_t elements = elements_of(size);
@@ -210,32 +209,113 @@ class WorkloadRun {
     return {std::min(bucket, elements), elements % bucket == 0 ? std::min(bucket, elements) : elements % bucket};
   }
 
-  void learn_the_costs() {
-    const Extent extent = Extent::unpacked(told_by_first(self_ == 0 ? this->extent().packed() : 0));
-    const std::uint64_t most = extent.sizes(shape_.ranks).back();
-    open(most, most);
+  /// An algorithm and what it sends at once, whose turns are timed.
+  struct Job {
+    const Algorithm* algorithm;
+    std::uint64_t elements;
+    std::optional<Turns> turns{};  ///< on rank 0
+    std::vector<TimedTurn> timed{};
+    Schedule all{};                 ///< of this rank
+    std::vector<Schedule> parts{};  ///< of which these steps are timed
+  };
+
+  /// Of all algorithms that are made of messages, at all sizes: rank 0 says which turns are timed, and adds them up.
+  void predict() {
+    std::vector<Job> jobs;
+    for (const Algorithm* algorithm : candidates(plan_, shape_)) {
+      if (algorithm->together) continue;
+      for (const Bytes size : work_.sizes) {
+        for (const std::uint64_t elements : elements_at_once(size)) jobs.push_back({algorithm, elements});
+      }
+    }
+    if (jobs.empty()) return;
+    std::uint64_t data = 0;
+    std::uint64_t scratch = 0;
+    for (Job& job : jobs) {
+      take_turns(job, jobs.size() == work_.sizes.size());
+      data = std::max(data, job.all.data);
+      scratch = std::max(scratch, job.all.scratch);
+    }
+    if (std::ranges::all_of(jobs, [](const Job& job) { return job.parts.empty(); })) return;
     learning_ = true;
-    costs_ = learn_costs(
-        shape_, self_, extent,
-        [this](const Schedule& schedule) {
-          const Bytes size = bytes_of(schedule.data);
-          connections_->open(schedule);
-          prepare(rank_, schedule, *buffers_);
-          return slowest_us(schedule, "a single step", size);
-        },
-        [this](const Schedule& schedule) {
-          return least_of_all(rank_, refusal_of(plan_, rank_, schedule).empty() ? 1 : 0, patience_) == 1;
-        });
-    learning_ = false;
+    open(data, scratch);
+    for (Job& job : jobs) {
+      if (heap_ && &job != jobs.data()) {
+        close();
+        open(data, scratch);
+      }
+      time_turns(job);
+    }
     close();
+    learning_ = false;
   }
 
-  /// The quickest of a few times, of the rank that is the slowest: on all of them.
-  double slowest_us(const Schedule& schedule, std::string_view name, Bytes size) {
+  /// Of one step that all ranks take at once nothing is predicted where nobody has to choose.
+  void take_turns(Job& job, bool alone) {
+    std::vector<std::string> texts(static_cast<std::size_t>(shape_.ranks), "[]");
+    if (self_ == 0) {
+      job.turns.emplace(*job.algorithm, shape_, job.elements);
+      if (job.turns->known() && !(alone && job.turns->count() == 1)) job.timed = turns_to_time(*job.turns);
+      std::vector<nlohmann::json> lists(texts.size(), nlohmann::json::array());
+      for (const TimedTurn& turn : job.timed) {
+        const std::vector<int> steps = job.turns->steps_of(turn.kind);
+        for (std::size_t rank = 0; rank < steps.size(); ++rank) lists[rank].push_back({steps[rank], turn.one_in});
+      }
+      std::ranges::transform(lists, texts.begin(), [](const nlohmann::json& list) { return to_text(list); });
+    }
+    const nlohmann::json mine = nlohmann::json::parse(scatter(rank_, texts, patience_));
+    job.all = job.algorithm->schedule(shape_, self_, job.elements);
+    for (const nlohmann::json& turn : mine) {
+      Schedule part{.data = job.all.data, .scratch = job.all.scratch};
+      const int step = turn.at(0).get<int>();
+      if (step >= 0) {
+        part.steps.push_back(
+            part_of(job.all.steps.at(static_cast<std::size_t>(step)), shape_, self_, turn.at(1).get<int>()));
+      }
+      job.parts.push_back(std::move(part));
+    }
+    job.all.steps.clear();
+  }
+
+  void time_turns(Job& job) {
+    std::vector<double> mine;
+    std::vector<std::size_t> messages;
+    for (const Schedule& part : job.parts) {
+      connections_->open(part);
+      prepare(rank_, part, *buffers_);
+      mine.push_back(quickest_us(part, "a single turn", bytes_of(part.data)));
+      messages.push_back(part.steps.empty() ? 0 : part.steps.front().transfers.size());
+    }
+    job.parts.clear();
+    std::vector<std::vector<double>> us(mine.size());
+    std::vector<std::size_t> of_all(mine.size());
+    if (mine.empty()) return;
+    const nlohmann::json told{{"us", mine}, {"messages", messages}};
+    for (const std::string& text : gather(rank_, to_text(told), patience_)) {
+      const nlohmann::json of_rank = nlohmann::json::parse(text);
+      for (std::size_t i = 0; i < us.size(); ++i) {
+        us[i].push_back(of_rank.at("us").at(i).get<double>());
+        of_all[i] += of_rank.at("messages").at(i).get<std::size_t>();
+      }
+    }
+    if (self_ != 0) return;
+    const double longest = job.turns->longest_us(times_of_kinds(*job.turns, job.timed, us, of_all));
+    const bool whole = job.turns->count() == 1 && job.timed.front().one_in == 1 && !work_.training;
+    predicted_us_[{job.algorithm, job.elements}] = {longest, whole};
+  }
+
+  /// The quickest of a few times.
+  double quickest_us(const Schedule& schedule, std::string_view name, Bytes size) {
     (*warm_up_)(1, [&] { timed(schedule, name, size); });
-    auto best = std::numeric_limits<float>::infinity();
+    auto best = std::numeric_limits<double>::infinity();
     const int tries = std::min(plan_.iterations, 5);
-    for (int i = 0; i < tries; ++i) best = std::min(best, static_cast<float>(timed(schedule, name, size)));
+    for (int i = 0; i < tries; ++i) best = std::min(best, timed(schedule, name, size));
+    return best;
+  }
+
+  /// Of the rank that is the slowest: on all of them.
+  double slowest_us(const Schedule& schedule, std::string_view name, Bytes size) {
+    const auto best = static_cast<float>(quickest_us(schedule, name, size));
     // Numbers that are not negative are in the order of their bits.
     return std::bit_cast<float>(-least_of_all(rank_, -std::bit_cast<int>(best), patience_));
   }
@@ -254,6 +334,7 @@ class WorkloadRun {
       for (const Candidate& each : of_size) sorted.push_back(&each);
       std::ranges::stable_sort(sorted, {}, &Candidate::predicted_us);
       for (const Candidate* each : sorted) {
+        if (!std::isfinite(each->predicted_us)) continue;
         why += fmt::format("{}{} {:.2f}", why.empty() ? "predicted us: " : ", ", each->algorithm->name,
                            each->predicted_us);
       }
@@ -266,20 +347,13 @@ class WorkloadRun {
     }
   }
 
-  /// Do ranks share nodes, though the shape has none, for not all have as many? Predictions know too little of these.
-  [[nodiscard]] bool uneven() const {
-    std::set<int> nodes;
-    for (const Place& place : rank_.position().places) nodes.insert(place.node);
-    return shape_.per_node == 1 && static_cast<int>(nodes.size()) < shape_.ranks;
-  }
-
   /// As bits: those that are predicted to take nearly the least time, or all; of a large job that one alone.
   [[nodiscard]] int worth_a_try(const std::vector<Candidate>& all) const {
     const auto least = std::ranges::min_element(all, {}, &Candidate::predicted_us);
     int worth = 1 << (least - all.begin());
     if (messages_of(*least->algorithm, shape_, elements_of(least->size)) > kMostTried) return worth;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i].predicted_us > least->predicted_us * kNearly && !uneven()) continue;
+      if (all[i].predicted_us > least->predicted_us * kNearly) continue;
       const Schedule schedule = schedule_of(*all[i].algorithm, all[i].size);
       if (bytes_of(schedule.scratch) > std::max(bytes_of(schedule.data), kMoreRoom) && &all[i] != &*least) continue;
       if (messages_of(*all[i].algorithm, shape_, elements_of(all[i].size)) <= kMostTried) worth |= 1 << i;
@@ -476,7 +550,11 @@ class WorkloadRun {
   std::optional<workloads::Connections> connections_;
   std::optional<WarmUp> warm_up_;                    ///< of the connections
   std::map<std::string, std::uint64_t> counters_{};  ///< of all connections
-  StepCosts costs_{};
+  struct Predicted {
+    double us;
+    bool whole;  ///< all of the job was timed at once
+  };
+  std::map<std::pair<const Algorithm*, std::uint64_t>, Predicted> predicted_us_{};  ///< on rank 0, by elements
   std::size_t most_steps_ = 0;
 };
 

@@ -82,7 +82,7 @@ struct WorkloadPoint {
   Statistics time_us{};     ///< of an iteration: until the slowest rank is through
   double fastest_us = 0;    ///< until the first rank is through: median over the iterations
   int slowest_rank = 0;     ///< most often
-  double predicted_us = 0;  ///< from the times of single messages: predicted_us()
+  double predicted_us = 0;  ///< from the times of its turns (turns.hpp); 0: nothing is predicted
   double algorithm_MBps = 0;
   double bus_MBps = 0;
   bool verified = false;

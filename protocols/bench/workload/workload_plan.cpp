@@ -211,10 +211,6 @@ void require_schedules(const Rank& rank, const WorkloadPlan& plan) {
     if (!refused.empty()) throw UsageError(fmt::format("{}, {}: {}", work.workload->name, algorithm->name, refused));
   }
   const int self = rank.id().value;
-  // What messages cost is learnt between neighbours.
-  for (const workloads::Group& group : {workloads::node_of(shape, self), workloads::same_place_of(shape, self)}) {
-    if (group.size() > 1) require_pairs(rank, plan, around(group, 1));
-  }
   for (const Algorithm* algorithm : candidates(plan, shape)) {
     require_together(plan, *algorithm);
     require_graph(work, *algorithm);
