@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "protocols/bench/workload/message_costs.hpp"
 #include "protocols/bench/workload/workload_options.hpp"
 #include "protocols/bench/workload/workload_rows.hpp"
 #include "protocols/registry.hpp"
@@ -151,87 +150,6 @@ TEST(Prediction, GoesStraightBetweenSizes) {
   EXPECT_DOUBLE_EQ(local.further(1000_B), 3);
   local.several.add(8_B, 9);
   EXPECT_DOUBLE_EQ(local.further(8_B), 1);
-}
-
-TEST(MessageCosts, AreLearntAtSizesThatTheWorkloadSends) {
-  std::vector<std::uint64_t> stars;
-  const auto sizes = [&stars](const std::string& workload, const std::string& algorithm, Bytes size) {
-    Extent extent;
-    for (const int rank : {0, 1, 8, 15}) {
-      const auto& used = find_algorithm(workloads::find_workload(workload), algorithm);
-      extent.add(used.schedule({16, 8}, rank, size.count() / 8));
-    }
-    const Extent told = Extent::unpacked(extent.packed());
-    EXPECT_EQ(told.sizes(16), extent.sizes(16));
-    EXPECT_EQ(told.adds, extent.adds);
-    EXPECT_EQ(told.copies, extent.copies);
-    EXPECT_EQ(told.stars_in, extent.stars_in);
-    EXPECT_EQ(told.stars_out, extent.stars_out);
-    EXPECT_EQ(told.star_sizes(), extent.star_sizes());
-    stars = told.stars_in || told.stars_out ? told.star_sizes() : std::vector<std::uint64_t>{};
-    return extent.sizes(16);
-  };
-  using Sizes = std::vector<std::uint64_t>;
-  EXPECT_EQ(sizes("barrier", "dissemination", 8_B), Sizes{1});
-  EXPECT_EQ(sizes("halo-2d", "direct", 8_B), Sizes{1});
-  EXPECT_EQ(sizes("broadcast", "tree", 1_MiB), Sizes{1U << 17U});
-  EXPECT_EQ(sizes("all-reduce", "halving-doubling", 128_B), (Sizes{1, 4, 8}));
-  EXPECT_EQ(sizes("all-to-all", "bruck", 2_KiB), (Sizes{16, 64, 128}));
-  EXPECT_EQ(stars, Sizes{});
-  sizes("gather", "direct", 16_KiB);
-  EXPECT_EQ(stars, Sizes{128});
-  sizes("gather", "tree", 16_KiB);
-  EXPECT_EQ(stars, Sizes{});
-  sizes("reduce", "ring", 1_MiB);
-  EXPECT_EQ(stars, Sizes{1U << 13U}) << "its last step";
-}
-
-/// Of 16 ranks on a fabric where every message begins after the one before it, and eight ranks further on three share
-/// a link: each in the closed form from which the times are made.
-TEST(MessageCosts, AreWhatTheTimesSay) {
-  constexpr int kSelf = 3;
-  constexpr double kBase = 10;
-  constexpr double kNext = 2;
-  const auto moved_us = [](std::uint64_t elements) { return static_cast<double>(8 * elements) / 1000; };
-  const auto time = [&](const workloads::Schedule& schedule) {
-    const workloads::Step& step = schedule.steps.front();
-    double us = 0;
-    for (const bool sends : {true, false}) {
-      for (const workloads::Transfer& t : step.transfers) {
-        const std::uint64_t elements = sends ? t.send.length : t.receive.length;
-        if (elements == 0) continue;
-        const int places = ((sends ? t.peer - kSelf : kSelf - t.peer) + 16) % 16;
-        us += (us == 0 ? kBase : kNext) + moved_us(elements) * (places < 8 ? 1 : 3);
-      }
-      if (us > 0) return us;  // both ways at once
-    }
-    for (const workloads::Local& local : step.locals) us += 0.5 + moved_us(local.to.length) / 2;
-    return us;
-  };
-  Extent extent;
-  extent.most = 10;
-  extent.adds = extent.copies = extent.stars_in = true;
-  extent.star_least = extent.star_most = 7;
-  const StepCosts costs = learn_costs({16, 1}, kSelf, extent, time, [](const auto&) { return true; });
-  EXPECT_EQ(costs.within.all.of(8_KiB), 0) << "each is alone on its node";
-  for (const std::uint64_t elements : {1, 16, 1024}) {
-    const Bytes bytes{8 * elements};
-    EXPECT_NEAR(costs.between.all.of(bytes), kBase + moved_us(elements), 1e-9);
-    EXPECT_NEAR(costs.between.alone.of(bytes), kBase + moved_us(elements), 1e-9);
-    EXPECT_NEAR(costs.adds.one.of(bytes), 0.5 + moved_us(elements) / 2, 1e-9);
-    EXPECT_NEAR(costs.copies.further(bytes), 0.5 + moved_us(elements) / 2, 1e-9);
-  }
-  EXPECT_NEAR(costs.star.in.of(1_KiB), kBase + 3 * moved_us(128), 1e-9) << "rank 0 is 13 places on";
-  EXPECT_EQ(costs.star.out.of(1_KiB), 0);
-  // Of the seven peers, 1, 3, 5, ... 13 places on, three are far.
-  const double further_us = kNext + moved_us(1);
-  EXPECT_NEAR(costs.between.further_us, further_us, 1e-9);
-  EXPECT_NEAR(costs.between.spread.of(56_KiB), kBase + 6 * kNext + 13 * moved_us(1024) - 6 * further_us, 1e-9);
-  ASSERT_EQ(costs.between.by_reach.size(), 4U) << "1, 2, 4 and 8 places on";
-  for (std::size_t i = 0; i < 4; ++i) {
-    const double far_us = moved_us(1024) * (i < 3 ? 1 : 3) - moved_us(1);
-    EXPECT_NEAR(costs.between.by_reach[i], far_us / (moved_us(1024) - moved_us(1)), 1e-9);
-  }
 }
 
 TEST(WorkloadPlans, KnowWhichRanksAreOnOneNode) {
