@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "protocols/bench/workload/prediction.hpp"
+#include "protocols/bench/workload/turns.hpp"
 #include "protocols/core/protocol.hpp"
 #include "protocols/workloads/catalogue.hpp"
 

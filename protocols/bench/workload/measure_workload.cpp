@@ -20,7 +20,6 @@
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/workload/job_heap.hpp"
 #include "protocols/bench/workload/times.hpp"
-#include "protocols/bench/workload/prediction.hpp"
 #include "protocols/bench/workload/turns.hpp"
 #include "protocols/bench/workload/workload_plan.hpp"
 #include "protocols/puts/expert_puts.hpp"

@@ -1,7 +1,5 @@
 #include "protocols/bench/workload/turns.hpp"
 
-#include "protocols/bench/workload/prediction.hpp"
-
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -341,6 +339,12 @@ std::vector<std::vector<double>> times_of_kinds(const Turns& turns, const std::v
     }
   }
   return all;
+}
+
+std::size_t messages_of(const Algorithm& algorithm, const Shape& shape, std::uint64_t elements) {
+  const std::size_t two = messages_of_schedule(algorithm.schedule(shape, 0, elements)) +
+                          messages_of_schedule(algorithm.schedule(shape, shape.ranks / 2, elements));
+  return two * static_cast<std::size_t>(shape.ranks) / 2;
 }
 
 }  // namespace twinlink::bench

@@ -81,4 +81,7 @@ std::vector<std::vector<double>> times_of_kinds(const Turns& turns, const std::v
                                                 const std::vector<std::vector<double>>& us,
                                                 const std::vector<std::size_t>& messages);
 
+/// How many messages all ranks send and receive, about.
+std::size_t messages_of(const workloads::Algorithm& algorithm, const workloads::Shape& shape, std::uint64_t elements);
+
 }  // namespace twinlink::bench

@@ -8,11 +8,14 @@
 
 #include "protocols/bench/workload/measure_workload.hpp"
 #include "protocols/bench/workload/workload_options.hpp"
+#include "protocols/bench/workload/workload_rows.hpp"
 #include "protocols/registry.hpp"
 #include "tests/explore/explorer/fake_world.hpp"
 
 namespace twinlink::bench {
 namespace {
+
+using workloads::Shape;
 
 TEST(WorkloadPlans, KnowWhichRanksAreOnOneNode) {
   const auto per_node = [](const std::vector<int>& nodes) {
