@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <map>
 #include <numeric>
+#include <ranges>
 
 namespace twinlink::bench {
 
@@ -274,9 +275,12 @@ std::vector<double> Turns::ends(const Cost& cost, const Meet& meet) const {
 std::size_t Turns::find(const Step& step, int end, const std::vector<bool>& met) const {
   const auto first = ends_.begin() + static_cast<std::ptrdiff_t>(step.first);
   const auto last = ends_.begin() + static_cast<std::ptrdiff_t>(step.last);
-  auto at = static_cast<std::size_t>(std::lower_bound(first, last, end) - ends_.begin());
-  while (at < step.last && ends_[at] == end && met[at]) ++at;
-  return at < step.last && ends_[at] == end ? at : step.last;
+  const auto [from, to] = std::equal_range(first, last, end);
+  const auto number = [&](auto place) { return static_cast<std::size_t>(place - ends_.begin()); };
+  // Of those with one end the first ones have been met.
+  const auto all = std::views::iota(number(from), number(to));
+  const auto next = std::ranges::partition_point(all, [&](std::size_t message) { return met[message]; });
+  return next == all.end() ? step.last : *next;
 }
 
 std::vector<TimedTurn> turns_to_time(const Turns& turns) {
