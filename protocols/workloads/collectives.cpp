@@ -148,7 +148,7 @@ Schedule direct_all_reduce(const Shape& shape, int rank, std::uint64_t elements)
 Schedule one_shot_all_reduce(const Shape& shape, int rank, std::uint64_t elements) {
   Schedule schedule = all_reduce_of(shape, rank, elements);
   Step step;
-  for (const int peer : partners(shape.ranks, rank)) {
+  for (const int peer : partners(shape, rank)) {
     const Slice arrived{Where::scratch, schedule.scratch, elements};
     step.transfers.push_back({peer, all_of(elements), arrived});
     step.locals.push_back({Local::Kind::add, all_of(elements), arrived});

@@ -99,7 +99,7 @@ void ring_all_gather(Schedule& schedule, const Group& group, const Slice& whole)
 void direct_reduce_scatter(Schedule& schedule, const Group& group, const Slice& whole) {
   const Slice mine = part_within(whole, group, group.self);
   Step step;
-  for (const int peer : partners(group.size(), group.self)) {
+  for (const int peer : partners({.ranks = group.size(), .per_node = group.size()}, group.self)) {
     const Slice arrived{Where::scratch, mine.length * step.transfers.size(), mine.length};
     step.transfers.push_back({group.rank(peer), part_within(whole, group, peer), arrived});
     step.locals.push_back({Local::Kind::add, mine, arrived});
@@ -110,7 +110,7 @@ void direct_reduce_scatter(Schedule& schedule, const Group& group, const Slice& 
 
 void direct_all_gather(Schedule& schedule, const Group& group, const Slice& whole) {
   Step step;
-  for (const int peer : partners(group.size(), group.self)) {
+  for (const int peer : partners({.ranks = group.size(), .per_node = group.size()}, group.self)) {
     step.transfers.push_back(
         {group.rank(peer), part_within(whole, group, group.self), part_within(whole, group, peer)});
   }
