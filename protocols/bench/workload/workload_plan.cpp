@@ -12,7 +12,6 @@
 #include "protocols/bench/results/settings_text.hpp"
 #include "protocols/bench/workload/array_job.hpp"
 #include "protocols/bench/workload/measure_workload.hpp"
-#include "protocols/bench/workload/message_costs.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/workloads/goal/job.hpp"
 #include "protocols/workloads/groups.hpp"
@@ -20,7 +19,6 @@
 namespace twinlink::bench {
 
 using workloads::Algorithm;
-using workloads::elements_of;
 using workloads::Schedule;
 using workloads::Shape;
 
