@@ -42,7 +42,7 @@ OF_COMMAND = {
     "sim advise workload": {"Arrays": "from to pack", "Output": "jobs"},
     "sim sensitivity workload": {"Arrays": "from to pack", "Output": "jobs"},
     "sim diff workload": {"Arrays": "from to pack", "Output": "jobs"},
-    "sim draw": {"Message": "from to protocol size preset chunk depth option"},
+    "sim draw": {"Message": "from to protocol size preset chunk depth option", "Output": "fabric"},
     "sim sensitivity": {"Message": "protocol size preset chunk depth option", "Output": "jobs"},
     "sim diff": {"Run": "protocol from to preset chunk depth option"},
     "sim new": {"Parts": "gpu cpu nic mpi driver switch gpus adapters nodes", "Output": "name"},

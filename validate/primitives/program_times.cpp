@@ -51,8 +51,9 @@ Seconds beside_line(const Primitive& hop, Bytes size, const Topology& topology) 
   const Location peer{Location::Kind::gpu, hop.peer_gpu};
   const Location slots = topology.peer_access(hop.gpu, hop.peer_gpu) ? peer : topology.host_buffers(hop.peer_gpu);
   const Seconds store = topology.latency({Location::Kind::gpu, hop.gpu}, slots);
-  const Bytes stored{gpu::stored(format, size.count())};
-  const Seconds bytes = stored / blocks_of(hop, topology).rate_of(format);
+  // Lines go on as they come.
+  const bool whole = format == LineFormat::simple;
+  const Seconds bytes = whole ? size / blocks_of(hop, topology).passing_of(format) : Seconds{};
   return bytes + store * platforms::crossings(format) + loading(topology, slots, peer);
 }
 

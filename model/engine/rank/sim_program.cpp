@@ -301,7 +301,9 @@ class SimBlock final : public FlowListener,
     }
     if (move.in != gpu::Region::none) own += move.bytes;
     if (move.out != gpu::Region::none) own += move.bytes;
-    start(sends ? host_.parts_.own : host_.parts_.own_alone, (own + 1) / 2);
+    // What taking a message out costs is in the rate of blocks, which messages tell.
+    const bool alone = !sends && !gpu::is_of_two(p_);
+    start(alone ? host_.parts_.own_alone : host_.parts_.own, (own + 1) / 2);
   }
   bool await_flows(std::string_view what, std::uint64_t bytes) {
     const Cause began = by_now();

@@ -88,7 +88,7 @@ class Search {
 
   void push(const OpReport& report, PathPart::Phase phase, Seconds since) {
     since = std::max(since, begin_);
-    if (now_ <= since) return;
+    if (now_ <= since + kRounding) return;
     PathPart part{.rank = report.rank,
                   .what = words_of(report),
                   .verb = report.verb,

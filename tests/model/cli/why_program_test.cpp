@@ -138,7 +138,7 @@ TEST(WhyProgram, AProxyIsOnThePath) {
   for (const char* const part : {"hop of channel", "hop to the proxy", "proxy: send", "hop from the proxy"}) {
     EXPECT_GE(parts_of(small, part), 1) << part << small;
   }
-  const auto point = first_point(job + "-b 64M -e 64M");
+  const auto point = first_point(job + "-o algo=ring -b 64M -e 64M --degrade hca7=10%");
   const auto& large = point.at("critical_path");
   EXPECT_NEAR(length_of(large), point.at("time_us").get<double>(), 0.01);
   EXPECT_GT(sum_of(large, [](const auto& part) { return part.value("link", "").find(" hca") != std::string::npos; }),

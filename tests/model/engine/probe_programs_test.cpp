@@ -76,8 +76,8 @@ TEST_F(ProbedPrograms, ALaunchAndAGraph) {
 TEST_F(ProbedPrograms, HopsOfEveryFormat) {
   probe(machine(), peers_, "hop ");
   constexpr double kOwnMemory = 2e-4;
-  expect("hop ll direct", 1.0_us + kWay + 16_B / kLlBlock, kOwnMemory);
-  expect("hop ll128 direct", 2.0_us + kWay + 128_B / kBlock, kOwnMemory);
+  expect("hop ll direct", 1.0_us + kWay, kOwnMemory);
+  expect("hop ll128 direct", 2.0_us + kWay, kOwnMemory);
   expect("hop simple direct", 3.0_us + kWay * 3 + 8_B / kBlock, kOwnMemory);
   EXPECT_TRUE(has("hop ll by-host"));
 }

@@ -208,7 +208,7 @@ TEST(ProgramForms, FlagsTakeTheirShareOfALink) {
 TEST(ProgramForms, ASenderWaitsForCredit) {
   constexpr Bytes kSlot = 1_KiB;
   constexpr int kSlots = 10;
-  const Seconds local = kSlot / kBlockRate;
+  const Seconds local = kSlot / kLocal;
   std::vector<Seconds> sent;
   std::vector<Seconds> taken;
   for (std::size_t k = 0; k < kSlots; ++k) {
@@ -222,7 +222,7 @@ TEST(ProgramForms, ASenderWaitsForCredit) {
 /// Blocks add up until a kernel's stores reach no more. The last slots of all are taken in at once.
 TEST(ProgramForms, BlocksMoveMoreUntilTheyShareWhatAKernelReaches) {
   for (const auto& [channels, rate] : {std::pair{4, Rate{4e9}}, {8, kKernelPush}}) {
-    const Seconds last = 64_KiB / kBlockRate;
+    const Seconds last = 64_KiB * static_cast<std::uint64_t>(channels) / kLocal;
     const Seconds time = time_of_message(peers(2), settings_of("simple", channels), 8_MiB);
     EXPECT_NEAR(time.value() / (kOverhead + 8_MiB / rate + kHopSimple + last).value(), 1, 1e-4) << channels;
   }
@@ -258,7 +258,7 @@ TEST(ProgramForms, MessagesBothWaysPassEachOther) {
     EXPECT_TRUE(channel->exchange({&out, 1}, {&in, 1}).ok());
     last = std::max(last, rank.now() - start);
   });
-  expect_near(last, kOverhead + kSlot * 4 / kBlockRate + kHopSimple + kSlot / kBlockRate);
+  expect_near(last, kOverhead + kSlot * 4 / kBlockRate + kHopSimple + kSlot / kLocal);
 }
 
 /// Without peer access the slots lie in the receiver's host memory: a store goes there, and a load fetches it.
