@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <ranges>
 
 namespace twinlink::gpu {
 namespace {
@@ -147,10 +148,10 @@ Heads look_for_heads(const Ground& ground, int adapters) {
     if (count > heads.count && (!within || count == most)) heads = {count, speed, speed};
   }
   // What goes between nodes may be faster, up to twice.
-  for (auto speed = speeds.rbegin(); speed != speeds.rend(); ++speed) {
-    if (*speed <= heads.between || heads.between.bytes_per_second() >= 2 * heads.within.bytes_per_second()) continue;
-    if (!within && speed->bytes_per_second() > fast(widest)) break;
-    heads.between = *speed;
+  for (const Rate speed : std::views::reverse(speeds)) {
+    if (speed <= heads.between || heads.between.bytes_per_second() >= 2 * heads.within.bytes_per_second()) continue;
+    if (!within && speed.bytes_per_second() > fast(widest)) break;
+    heads.between = speed;
   }
   return heads;
 }

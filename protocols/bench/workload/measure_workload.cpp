@@ -254,7 +254,7 @@ class WorkloadRun {
     std::vector<std::string> texts(static_cast<std::size_t>(shape_.ranks), "[]");
     if (self_ == 0) {
       job.turns.emplace(*job.algorithm, shape_, job.elements);
-      if (job.turns->known() && !(alone && job.turns->count() == 1)) job.timed = turns_to_time(*job.turns);
+      if (job.turns->known() && (!alone || job.turns->count() != 1)) job.timed = turns_to_time(*job.turns);
       std::vector<nlohmann::json> lists(texts.size(), nlohmann::json::array());
       for (const TimedTurn& turn : job.timed) {
         const std::vector<int> steps = job.turns->steps_of(turn.kind);

@@ -19,6 +19,7 @@
 namespace twinlink::bench {
 
 using workloads::Algorithm;
+using workloads::elements_of;
 using workloads::Schedule;
 using workloads::Shape;
 
