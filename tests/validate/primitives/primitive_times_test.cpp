@@ -259,8 +259,8 @@ TEST_F(PrimitiveTimes, OfProgramsOfThreadBlocks) {
   expect("graph of 16 programs", 6 + 1 + 5 + 15 * 1.5);
   // A slot of Simple goes by a fence, a counter and a credit. Lines store more than their bytes.
   expect("hop simple direct", 1.1 + 3 * 0.6 + 8 / 4e3, "0/1", 8_B);
-  expect("hop ll direct", 0.5 + 0.6 + 16 / 3e3, "0/1", 8_B);
-  expect("hop ll128 direct", 0.7 + 0.6 + 128 / 2e3, "0/1", 8_B);
+  expect("hop ll direct", 0.5 + 0.6, "0/1", 8_B);
+  expect("hop ll128 direct", 0.7 + 0.6, "0/1", 8_B);
   expect("simple by 2 blocks", kMiB / 8e3, "0/1");
   expect("simple by 4 blocks", kMiB / 10e3, "0/1");
   expect("ll by 2 blocks", 2 * kMiB / 6e3, "0/1");
@@ -288,7 +288,7 @@ TEST_F(PrimitiveTimes, OfProgramsOfThreadBlocks) {
 /// Without peer access a line lies in host memory, from where it is loaded: there and back.
 TEST_F(PrimitiveTimes, OfLinesInHostMemory) {
   machine_.node.hubs[0].passing.forwards = platforms::Forwards::none;
-  expect("hop ll by-host", 0.5 + 0.3 + 2 * 0.3 + 16 / 3e3, "0/1", 8_B);
+  expect("hop ll by-host", 0.5 + 0.3 + 2 * 0.3, "0/1", 8_B);
   expect("hop simple by-host", 1.1 + 3 * 0.3 + 2 * 0.3 + 8 / 4e3, "0/1", 8_B);
   EXPECT_EQ(reason_of("hop ll direct"), "the base has no peer access between these GPUs");
   EXPECT_EQ(reason_of("peer copy write direct"), "the base has no peer access between these GPUs");
