@@ -118,12 +118,10 @@ GpuType read_gpu_type(const std::string& name, Section& section) {
   read_capability(section, type);
   type.unified_addressing = section.optional("unified_addressing", &Section::boolean).value_or(true);
   type.copies = read_copies(section);
-  if (section.find("blocks") != nullptr) {
-    section.nested("blocks", "'blocks'", [&](Section& blocks) { read_numbers(blocks, type.blocks.emplace()); });
-  }
-  if (section.find("library_blocks") != nullptr) {
-    section.nested("library_blocks", "'library_blocks'",
-                   [&](Section& blocks) { read_numbers(blocks, type.library_blocks.emplace()); });
+  for (const auto& [key, into] : {std::pair{"blocks", &type.blocks}, {"library_blocks", &type.library_blocks}}) {
+    if (section.find(key) == nullptr) continue;
+    section.nested(key, "'" + std::string(key) + "'",
+                   [to = into](Section& blocks) { read_numbers(blocks, to->emplace()); });
   }
   if (section.find("transforms") != nullptr) {
     section.nested("transforms", "'transforms'",

@@ -37,7 +37,7 @@ SimProgram::Link SimRank::program_link(const gpu::Link& link, Rate rate, Rate pa
     result.theirs = program_memory(link.theirs, !link.carried);
     const End there = end_of(result.theirs, Engine::kernel, gpu);
     result.out = world_.machine.block(place(id_).node, own, there, rate);
-    result.passing = world_.machine.block(place(id_).node, own, there, passing);
+    result.passing = passing == rate ? result.out : world_.machine.block(place(id_).node, own, there, passing);
     result.way_out = world_.topology.latency(own.location, there.location);
   }
   if (link.window.buffer.id != 0) result.window = program_memory(link.window, true);

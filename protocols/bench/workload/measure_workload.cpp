@@ -353,9 +353,9 @@ class WorkloadRun {
     if (messages_of(*least->algorithm, shape_, elements_of(least->size)) > kMostTried) return worth;
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (all[i].predicted_us > least->predicted_us * kNearly) continue;
+      if (messages_of(*all[i].algorithm, shape_, elements_of(all[i].size)) > kMostTried) continue;
       const Schedule schedule = schedule_of(*all[i].algorithm, all[i].size);
-      if (bytes_of(schedule.scratch) > std::max(bytes_of(schedule.data), kMoreRoom) && &all[i] != &*least) continue;
-      if (messages_of(*all[i].algorithm, shape_, elements_of(all[i].size)) <= kMostTried) worth |= 1 << i;
+      if (bytes_of(schedule.scratch) <= std::max(bytes_of(schedule.data), kMoreRoom)) worth |= 1 << i;
     }
     return worth;
   }
