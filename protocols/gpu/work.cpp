@@ -9,8 +9,16 @@
 namespace twinlink::gpu {
 namespace {
 
-void require(bool holds, const std::string& otherwise) {
-  if (!holds) throw UsageError("a launch of " + otherwise);
+void append(std::string& text, std::string_view part) { text += part; }
+void append(std::string& text, std::uint64_t part) { text += std::to_string(part); }
+
+/// A launch asks hundreds of these for each block of its list: words are put together only for who has failed.
+template <class... Parts>
+void require(bool holds, const Parts&... otherwise) {
+  if (holds) return;
+  std::string text = "a launch of ";
+  (append(text, otherwise), ...);
+  throw UsageError(text);
 }
 
 /// Does it have as many links as the program has peers?
@@ -54,13 +62,13 @@ bool fits(const ChannelPosition& position, const Work& work) {
 void require_stands(const Work& work, const std::string& what) {
   const auto channels = static_cast<std::size_t>(work.program.channels);
   if (work.positions.empty()) return;
-  require(work.positions.size() == channels, what + " with places for another number of channels");
-  require(work.orders.empty() || work.orders.size() == channels * number(work.program.ranks),
-          what + " with rings of other ranks than it has");
+  require(work.positions.size() == channels, what, " with places for another number of channels");
+  require(work.orders.empty() || work.orders.size() == channels * number(work.program.ranks), what,
+          " with rings of other ranks than it has");
   for (const ChannelPosition& position : work.positions)
-    require(fits(position, work), what + ": a channel's place has no such links");
+    require(fits(position, work), what, ": a channel's place has no such links");
   for (const std::int32_t rank : work.orders) {
-    require(rank >= 0 && rank < work.program.ranks, what + ": a ring has no such rank");
+    require(rank >= 0 && rank < work.program.ranks, what, ": a ring has no such rank");
   }
 }
 
@@ -89,12 +97,12 @@ bool overlap(const View& a, const View& b) {
 /// Of blocks to experts: what goes lies in the input, and fits into a slot; what comes begins in the output.
 void require_numbers(const Work& work, const std::string& what) {
   const Program& p = work.program;
-  require(p.operation != Operation::put || p.format == LineFormat::simple, what + " is simple alone");
+  require(p.operation != Operation::put || p.format == LineFormat::simple, what, " is simple alone");
   if (!has_experts(p)) return;
-  require(p.experts > 0, what + " without experts");
-  require(p.channels <= p.experts, what + " in more channels than a rank has experts");
-  require(p.format == LineFormat::simple, what + " has slots of simple alone");
-  require(work.numbers.size() == numbers_of(p), what + ": its list does not say everything of every block");
+  require(p.experts > 0, what, " without experts");
+  require(p.channels <= p.experts, what, " in more channels than a rank has experts");
+  require(p.format == LineFormat::simple, what, " has slots of simple alone");
+  require(work.numbers.size() == numbers_of(p), what, ": its list does not say everything of every block");
   const auto listed = [&](Listed which, std::int32_t places, std::int32_t expert) {
     return work.numbers[static_cast<std::size_t>(index_of(p, which, places, expert))];
   };
@@ -103,10 +111,9 @@ void require_numbers(const Work& work, const std::string& what) {
       const std::uint64_t bytes = listed(Listed::bytes, places, expert);
       const std::uint64_t from = listed(Listed::from, places, expert);
       const std::uint64_t to = listed(Listed::to, places, expert);
-      require(bytes <= p.slot,
-              what + ": a block of " + std::to_string(bytes) + " B, and slots of " + std::to_string(p.slot) + " B");
-      require(from <= p.bytes && bytes <= p.bytes - from, what + ": a block is not in the input");
-      require(to <= p.received && (places > 0 || bytes <= p.received - to), what + ": a block has no place");
+      require(bytes <= p.slot, what, ": a block of ", bytes, " B, and slots of ", p.slot, " B");
+      require(from <= p.bytes && bytes <= p.bytes - from, what, ": a block is not in the input");
+      require(to <= p.received && (places > 0 || bytes <= p.received - to), what, ": a block has no place");
     }
   }
 }
@@ -115,21 +122,20 @@ void require_buffers(const Work& work, const std::string& what) {
   const Program& p = work.program;
   const Bytes bytes{p.bytes};
   if (is_ring(p.operation)) {
-    require(same_bytes(work.input, work.output), what + " works in place: its input is its output");
+    require(same_bytes(work.input, work.output), what, " works in place: its input is its output");
   } else {
-    require(!overlap(work.input, work.output), what + ": its input and its output overlap");
+    require(!overlap(work.input, work.output), what, ": its input and its output overlap");
   }
   if (p.operation == Operation::clear) return;
-  require(work.input.length == bytes, what + ": its input is not as long as it says");
-  require(work.output.length == Bytes{is_of_two(p) || has_experts(p) ? p.received : p.bytes},
-          what + ": its output is not as long as it says");
+  require(work.input.length == bytes, what, ": its input is not as long as it says");
+  require(work.output.length == Bytes{is_of_two(p) || has_experts(p) ? p.received : p.bytes}, what,
+          ": its output is not as long as it says");
   if (is_of_two(p) || has_experts(p)) return;
   const std::uint64_t unit = p.operation == Operation::all_to_all ? kElementBytes * number(p.ranks) : kElementBytes;
-  require(p.bytes % unit == 0, what + ": " + std::to_string(p.bytes) + " B are no whole elements of " +
-                                   std::to_string(kElementBytes) + " B" +
-                                   (unit > kElementBytes ? " for each rank" : ""));
-  require(work.input.offset.count() % kElementBytes == 0 && work.output.offset.count() % kElementBytes == 0,
-          what + ": an element begins at a multiple of " + std::to_string(kElementBytes) + " B");
+  require(p.bytes % unit == 0, what, ": ", p.bytes, " B are no whole elements of ", kElementBytes, " B",
+          (unit > kElementBytes ? " for each rank" : ""));
+  require(work.input.offset.count() % kElementBytes == 0 && work.output.offset.count() % kElementBytes == 0, what,
+          ": an element begins at a multiple of ", kElementBytes, " B");
 }
 
 }  // namespace
@@ -191,42 +197,42 @@ void require_slot(const FifoSlot& slot) {
 void require_work(const Work& work) {
   const Program& p = work.program;
   const std::string what(to_string(p.operation));
-  require(p.channels > 0 && p.slots > 0 && p.slot > 0, what + " without channels or slots");
-  require(p.slot % (2 * kElementBytes) == 0, what + ": a slot takes a multiple of 16 B");
-  require(p.rank >= 0 && p.rank < p.ranks && p.root >= 0 && p.root < p.ranks, what + ": there is no such rank");
+  require(p.channels > 0 && p.slots > 0 && p.slot > 0, what, " without channels or slots");
+  require(p.slot % (2 * kElementBytes) == 0, what, ": a slot takes a multiple of 16 B");
+  require(p.rank >= 0 && p.rank < p.ranks && p.root >= 0 && p.root < p.ranks, what, ": there is no such rank");
   if (is_ring(p.operation) || p.operation == Operation::all_to_all || has_experts(p)) {
-    require(p.ranks > 1, what + " of one rank");
-    require(p.slots > 1, what + " through one slot: all ranks would wait for each other");
+    require(p.ranks > 1, what, " of one rank");
+    require(p.slots > 1, what, " through one slot: all ranks would wait for each other");
   }
   if (p.operation == Operation::all_to_all) {
-    require(p.parts >= 0 && p.parts <= p.channels, what + " with more parts of a message than channels");
+    require(p.parts >= 0 && p.parts <= p.channels, what, " with more parts of a message than channels");
   }
-  require(p.group >= 0 && p.ranks % group_of(p) == 0, what + " of nodes that do not have as many ranks");
-  require(p.heads >= 0 && p.heads <= group_of(p), what + " with more heads than a node has ranks");
+  require(p.group >= 0 && p.ranks % group_of(p) == 0, what, " of nodes that do not have as many ranks");
+  require(p.heads >= 0 && p.heads <= group_of(p), what, " with more heads than a node has ranks");
   if (p.operation == Operation::echo) {
-    require(p.ranks == 2 && p.channels == 1 && p.bytes <= p.slot,
-            what + " of more than one slot between two ranks, in one channel");
+    require(p.ranks == 2 && p.channels == 1 && p.bytes <= p.slot, what,
+            " of more than one slot between two ranks, in one channel");
   }
-  require(!is_switched(p) || (p.format == LineFormat::simple && work.positions.empty() != has_rail_trees(p)),
-          what + " by switches has slots of simple, and places in trees between nodes alone");
-  require(fits(work), what + " with another number of links than it has peers");
+  require(!is_switched(p) || (p.format == LineFormat::simple && work.positions.empty() != has_rail_trees(p)), what,
+          " by switches has slots of simple, and places in trees between nodes alone");
+  require(fits(work), what, " with another number of links than it has peers");
   require_stands(work, what);
-  require(work.times >= 1, what + " that runs less than once");
+  require(work.times >= 1, what, " that runs less than once");
   require_buffers(work, what);
   require_numbers(work, what);
   const Bytes room{fifo_room(p) * number(p.channels)};
   const auto channels = static_cast<std::size_t>(p.channels);
   for (const Link& link : work.links) {
-    require(link.mine.length >= room, what + ": a FIFO of its own is too small");
+    require(link.mine.length >= room, what, ": a FIFO of its own is too small");
     if (p.operation == Operation::clear) continue;
-    require(p.operation != Operation::put || link.window.length == Bytes{p.bytes},
-            what + ": the peer's memory is not as long as the message");
-    require(!link.carried || (p.operation != Operation::put && !has_experts(p)), what + " over the network");
-    require(link.theirs.length >= room, what + ": a peer's FIFO is too small");
-    require(link.sent.size() >= channels && link.received.size() >= channels, what + ": a channel without its count");
-    require(work.times == 1 || (link.sent_each.size() >= channels && link.received_each.size() >= channels),
-            what + ": a channel that does not say what each run passes");
-    require(work.times == 1 || !link.carried || moves_nothing(p), what + ": CPUs carry slots of one run at a time");
+    require(p.operation != Operation::put || link.window.length == Bytes{p.bytes}, what,
+            ": the peer's memory is not as long as the message");
+    require(!link.carried || (p.operation != Operation::put && !has_experts(p)), what, " over the network");
+    require(link.theirs.length >= room, what, ": a peer's FIFO is too small");
+    require(link.sent.size() >= channels && link.received.size() >= channels, what, ": a channel without its count");
+    require(work.times == 1 || (link.sent_each.size() >= channels && link.received_each.size() >= channels), what,
+            ": a channel that does not say what each run passes");
+    require(work.times == 1 || !link.carried || moves_nothing(p), what, ": CPUs carry slots of one run at a time");
   }
 }
 

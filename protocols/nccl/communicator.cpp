@@ -157,6 +157,11 @@ class NcclCommunicator final : public Communicator {
 
   /// What the program passes over each link, by channel. Two ranks are each other's neighbours on both sides.
   void expect(FifosByPeer& fifos_of, const gpu::Program& program, const Layout& layout, Carrier& carrier) {
+    const bool carried =
+        std::ranges::any_of(layout.peers, [&](RankId peer) { return fifos_of.at(peer)->way() == Way::network; });
+    const std::pair what{program.operation, program.bytes};  // which decide on all else
+    if (!carried && expected_ == what) return;               // the FIFOs know it: no launch waits for a CPU that counts
+    expected_ = what;
     const auto ranks = static_cast<std::size_t>(program.ranks);
     for (std::int32_t channel = 0; channel < program.channels; ++channel) {
       const auto at = static_cast<std::size_t>(channel);
@@ -353,6 +358,7 @@ class NcclCommunicator final : public Communicator {
   }
 
   void fail() {
+    expected_.reset();
     for (FifosByPeer* const fifos_of : {&peers_, &behind_switch_}) {
       for (const auto& [peer, fifos] : *fifos_of) fifos->fail();
     }
@@ -380,6 +386,7 @@ class NcclCommunicator final : public Communicator {
   std::set<RankId> met_;
   FifosByPeer peers_;
   FifosByPeer behind_switch_;  ///< slots that a switch adds up, which are counted apart
+  std::optional<std::pair<Operation, std::uint64_t>> expected_;  ///< the last one
 };
 
 }  // namespace

@@ -157,12 +157,13 @@ const Extent* CudaRuntime::upload(std::span<const Block> blocks, std::size_t str
   std::vector<Extent> extents;
   extents.reserve(blocks.size());
   for (const Block& b : blocks) extents.push_back({b.to.count(), b.from.count(), b.length.count()});
-  return static_cast<const Extent*>(upload_bytes(std::as_bytes(std::span(extents)), stream));
+  return static_cast<const Extent*>(upload_bytes(std::as_bytes(std::span(extents)), extents_[stream], stream));
 }
 
-const void* CudaRuntime::upload_bytes(std::span<const std::byte> bytes, std::size_t stream) {
+const void* CudaRuntime::upload_bytes(std::span<const std::byte> bytes, ListRoom& room, std::size_t stream) {
+  if (std::ranges::equal(bytes, room.held)) return room.memory;
   const std::size_t size = bytes.size();
-  ListRoom& room = lists_[stream];
+  room.held.clear();
   if (room.size < size) {
     check_cuda(cudaStreamSynchronize(streams_[stream]), "cudaStreamSynchronize");
     check_cuda(cudaFree(room.memory), "cudaFree");
@@ -173,6 +174,7 @@ const void* CudaRuntime::upload_bytes(std::span<const std::byte> bytes, std::siz
   // From pageable memory: the list is read before this returns.
   check_cuda(cudaMemcpyAsync(room.memory, bytes.data(), size, cudaMemcpyHostToDevice, streams_[stream]),
              "cudaMemcpyAsync");
+  room.held.assign(bytes.begin(), bytes.end());
   return room.memory;
 }
 

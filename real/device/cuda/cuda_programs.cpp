@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "real/device/cuda/cuda_check.hpp"
@@ -94,10 +95,13 @@ std::vector<KernelCount> passed_by(const DeviceProgram& program, int runs) {
 }
 
 /// Into the arguments, where there is room. False: they go into lists.
-bool pass_on(const std::vector<KernelLink>& links, const std::vector<KernelCount>& counts,
-             ProgramArguments& arguments) {
-  if (links.size() > kArgumentLinks || counts.size() > kArgumentCounts) return false;
+bool pass_on(const std::vector<KernelLink>& links, ProgramArguments& arguments) {
+  if (links.size() > kArgumentLinks) return false;
   std::ranges::copy(links, arguments.links);
+  return true;
+}
+bool pass_on(const std::vector<KernelCount>& counts, ProgramArguments& arguments) {
+  if (counts.size() > kArgumentCounts) return false;
   std::ranges::copy(counts, arguments.counts);
   return true;
 }
@@ -152,19 +156,20 @@ Event CudaRuntime::launch(DeviceProgram program, Stream stream) {
   ProgramArguments arguments = arguments_of(program);
   const std::vector<KernelLink> links = links_of(program);
   const std::vector<KernelCount> counts = counts_of(program);
-  const bool passed = pass_on(links, counts, arguments);
-  if (!passed || !program.positions.empty() || !program.numbers.empty()) {
-    Lists lists;
-    const std::size_t links_at = lists.add(links);
-    const std::size_t counts_at = lists.add(counts);
-    const std::size_t positions_at = lists.add(program.positions);
-    const std::size_t orders_at = lists.add(program.orders);
-    const std::size_t numbers_at = lists.add(program.numbers);
-    const void* const uploaded = upload_bytes(lists.bytes(), index);
-    if (!passed) {
-      arguments.more_links = there<KernelLink>(uploaded, links_at);
-      arguments.more_counts = there<KernelCount>(uploaded, counts_at);
-    }
+  // Counts alone differ from launch to launch: what stays is uploaded once.
+  if (!pass_on(counts, arguments)) {
+    arguments.more_counts =
+        there<KernelCount>(upload_bytes(std::as_bytes(std::span(counts)), passed_[index], index), 0);
+  }
+  Lists lists;
+  const bool passed = pass_on(links, arguments);
+  const std::size_t links_at = passed ? 0 : lists.add(links);
+  const std::size_t positions_at = lists.add(program.positions);
+  const std::size_t orders_at = lists.add(program.orders);
+  const std::size_t numbers_at = lists.add(program.numbers);
+  if (!lists.bytes().empty()) {
+    const void* const uploaded = upload_bytes(lists.bytes(), lists_[index], index);
+    if (!passed) arguments.more_links = there<KernelLink>(uploaded, links_at);
     if (!program.positions.empty()) arguments.positions = there<gpu::ChannelPosition>(uploaded, positions_at);
     if (!program.orders.empty()) arguments.orders = there<std::int32_t>(uploaded, orders_at);
     if (!program.numbers.empty()) arguments.numbers = there<std::uint64_t>(uploaded, numbers_at);
@@ -239,10 +244,8 @@ CudaRuntime::ProgramGraph CudaRuntime::make_graph(const DeviceProgram& program, 
   for (std::size_t run = 0; run < before.size(); ++run) {
     arguments.base = run == 0 ? static_cast<const KernelCount*>(counts) : kept;
     arguments.kept = run == 0 ? kept : nullptr;
-    if (!pass_on(links, before[run], arguments)) {
-      arguments.more_links = there<KernelLink>(graph.lists, links_at);
-      arguments.more_counts = there<KernelCount>(graph.lists, before_at[run]);
-    }
+    if (!pass_on(links, arguments)) arguments.more_links = there<KernelLink>(graph.lists, links_at);
+    if (!pass_on(before[run], arguments)) arguments.more_counts = there<KernelCount>(graph.lists, before_at[run]);
     launch_kernel(arguments, queue);
   }
   end_capture(graph, queue);

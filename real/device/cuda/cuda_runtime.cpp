@@ -72,7 +72,9 @@ CudaRuntime::~CudaRuntime() {
   cudaSetDevice(device_);
   for (std::byte* const memory : allocated_) cudaFree(memory);
   for (const auto& [start, what] : beside_) cudaFree(what.memory);
-  for (const ListRoom& room : lists_) cudaFree(room.memory);
+  for (const auto* const rooms : {&extents_, &lists_, &passed_}) {
+    for (const ListRoom& room : *rooms) cudaFree(room.memory);
+  }
   for (const Mark& mark : events_) cudaEventDestroy(mark.event);
   for (const cudaStream_t stream : streams_) cudaStreamDestroy(stream);
   cudaStreamDestroy(apart_);

@@ -91,8 +91,14 @@ class CudaRuntime final : public DeviceRuntime {
   Event mark(Stream stream);
   [[nodiscard]] std::uint64_t* on_device(std::uint64_t* word) const;
   const Extent* upload(std::span<const Block> blocks, std::size_t stream);
+  /// Where lists of one kind and stream lie on the device. One behind the other, so one room is enough.
+  struct ListRoom {
+    void* memory = nullptr;
+    std::size_t size = 0;
+    std::vector<std::byte> held{};  ///< what lies there, which need not come again
+  };
   /// Into device memory that is the stream's, behind what it does before.
-  const void* upload_bytes(std::span<const std::byte> bytes, std::size_t stream);
+  const void* upload_bytes(std::span<const std::byte> bytes, ListRoom& room, std::size_t stream);
 
   /// A program that runs several times as one graph.
   struct ProgramGraph {
@@ -119,12 +125,10 @@ class CudaRuntime final : public DeviceRuntime {
   int device_ = 0;
   std::optional<CudaDriver> driver_;  ///< always, once there is a device
   std::array<cudaStream_t, kStreams> streams_{};
-  /// By stream: where the lists of copies of blocks lie on the device. One behind the other, so one room is enough.
-  struct ListRoom {
-    void* memory = nullptr;
-    std::size_t size = 0;
-  };
+  // By stream: of copies of blocks; of programs what stays from launch to launch, and their counts.
+  std::array<ListRoom, kStreams> extents_{};
   std::array<ListRoom, kStreams> lists_{};
+  std::array<ListRoom, kStreams> passed_{};
   cudaStream_t apart_ = nullptr;                   ///< for copies apart from all streams
   std::optional<ResidentKernel> resident_;         ///< once it was asked for
   std::array<std::uint64_t, kStreams> ordered_{};  ///< by stream: its last order to the resident kernel

@@ -21,9 +21,9 @@ struct KernelCount {
   std::uint64_t received = 0;
 };
 
-/// What fits into the arguments of a kernel: two links of 24 channels. More would be for every launch to carry.
+/// What fits into the arguments of a kernel: three links of 32 channels. More would be for every launch to carry.
 constexpr std::size_t kArgumentLinks = 3;
-constexpr std::size_t kArgumentCounts = 48;
+constexpr std::size_t kArgumentCounts = 96;
 
 struct ProgramArguments {
   gpu::Program program{};
