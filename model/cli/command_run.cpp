@@ -11,6 +11,7 @@
 #include "model/engine/simulation.hpp"
 #include "model/study/idle_options.hpp"
 #include "model/study/jobs/protocol_choice.hpp"
+#include "model/study/jobs/referee.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/live_rows.hpp"
@@ -132,7 +133,11 @@ ExitCode run(RunOptions options, const Program& program) {
                        .command = command_line,
                        .environment = environment_of(platform, options.platform)};
   bench::LiveRows rows(result, options.run.output, std::cout);
-  plan.on_point = rows.listener();
+  const Referee referee(platform);
+  plan.on_point = [&](const bench::Series& so_far) {
+    referee.judge(so_far);
+    rows.show(so_far);
+  };
   std::string trace;
   SimulationOptions simulation = options.simulation;
   RoundWatch watch(1);  // plan.first begins and ends a round
@@ -141,8 +146,8 @@ ExitCode run(RunOptions options, const Program& program) {
   if (page || options.why.any()) {
     watch.watch(simulation, {.links = true, .path = page || options.why.path});
     plan.on_round = [&watch](bool begins, RankId rank, Seconds now) { watch.round(begins, rank, now); };
-    plan.on_point = [&](const bench::Series& so_far) {
-      rows.show(so_far);
+    plan.on_point = [&, show = std::move(plan.on_point)](const bench::Series& so_far) {
+      show(so_far);
       const RoundFindings found = watch.findings();
       why.push_back(tell(found, options));
       if (page) {

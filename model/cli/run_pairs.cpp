@@ -9,6 +9,7 @@
 
 #include "model/study/idle_options.hpp"
 #include "model/study/jobs/protocol_choice.hpp"
+#include "model/study/jobs/referee.hpp"
 #include "platforms/tools/placement.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/pair_file.hpp"
@@ -124,7 +125,11 @@ ExitCode run_all_pairs(RunOptions options, const std::string& command_line) {
         if (rank.id() == RankId{0}) pairs = std::move(mine);
       },
       options.simulation);
-  for (bench::Series& series : pairs.series) series.clock = "simulated";
+  const Referee referee(platform);
+  for (bench::Series& series : pairs.series) {
+    series.clock = "simulated";
+    referee.judge(series);
+  }
   note_all(idle_buffers(pairs.series));
   bench::deliver(bench::PairFile{.world = "simulated",
                                  .program = program_name(),
@@ -169,6 +174,8 @@ ExitCode run_pairs(RunOptions options, const std::string& command_line) {
         }
       },
       options.simulation);
+  const Referee referee(platform);
+  for (const bench::Result& result : results) referee.judge(result.series);
   bench::deliver(results, options.run.output, std::cout);
   return ExitCode::ok;
 }

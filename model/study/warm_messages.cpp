@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/engine/simulation.hpp"
+#include "model/study/jobs/referee.hpp"
 #include "protocols/bench/cli/options.hpp"
 
 namespace twinlink::model {
@@ -25,6 +26,7 @@ bench::Series warm_series(const Platform& platform, std::span<const Place> place
     bench::Series mine = bench::measure(rank, protocol, plan);
     if (rank.id() == plan.first) series = std::move(mine);
   });
+  Referee(platform).judge(series);
   return series;
 }
 

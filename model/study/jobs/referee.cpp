@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 
 #include "protocols/bench/workload/turns.hpp"
 #include "protocols/core/protocol.hpp"
+#include "protocols/registry.hpp"
 #include "protocols/workloads/catalogue.hpp"
 
 namespace twinlink::model {
@@ -52,6 +54,17 @@ bool on_gpus(const workloads::Ways& ways) {
   });
 }
 
+bool on_gpus(const bench::Series& series) { return find_protocol(series.protocol).message_memory() == Memory::device; }
+
+constexpr double kRounding = 1e-6;  // of sums of times, each of which has a grain
+
+void require_not_below(const Bound& bound, double time_us, const std::string& what, Bytes size) {
+  const double least_us = bound.time.microseconds();
+  if (time_us >= least_us * (1 - kRounding)) return;
+  throw std::logic_error(fmt::format("{} of {} takes {:.3f} us, and what must cross {} needs {:.3f} us", what,
+                                     format_size(size), time_us, bound.of, least_us));
+}
+
 }  // namespace
 
 Referee::Referee(const Platform& platform, std::vector<Place> places)
@@ -63,15 +76,41 @@ Bound Referee::bound_of(const bench::WorkloadPlan& plan, const bench::WorkloadPo
 }
 
 void Referee::judge(const bench::WorkloadPlan& plan, bench::WorkloadPoint& point) const {
-  constexpr double kRounding = 1e-6;  // of sums of times, each of which has a grain
   const Bound bound = bound_of(plan, point);
-  const double least_us = bound.time.microseconds();
-  if (point.time_us.median < least_us * (1 - kRounding)) {
-    throw std::logic_error(fmt::format("{} by {} of {} takes {:.3f} us, and what must cross {} needs {:.3f} us",
-                                       plan.name(), point.algorithm, format_size(point.size), point.time_us.median,
-                                       bound.of, least_us));
+  require_not_below(bound, point.time_us.median, plan.name() + " by " + point.algorithm, point.size);
+  if (point.predicted_us > 0) point.predicted_us = std::max(point.predicted_us, bound.time.microseconds());
+}
+
+Bound Referee::bound_of(const bench::Series& series, Bytes size) const {
+  if (series.pattern == bench::Pattern::copy) return {};
+  const std::vector<Place> both{parse_place(series.from), parse_place(series.to)};
+  const auto least = [&](std::vector<Demand::Message> messages) {
+    return least_time(topology_, both, Demand::of_messages(2, std::move(messages)), on_gpus(series));
+  };
+  const Demand::Message there{0, 1, size};
+  const Demand::Message back{1, 0, size};
+  switch (series.pattern) {
+    case bench::Pattern::pingpong: {
+      Bound bound = least({there});
+      const Bound behind = least({back});
+      if (behind.time > bound.time) bound.of = behind.of;
+      bound.time = (bound.time + behind.time) / 2;
+      return bound;
+    }
+    case bench::Pattern::bandwidth:
+      return least({there});
+    case bench::Pattern::bidirectional:
+      return least({there, back});
+    case bench::Pattern::copy:
+      break;
   }
-  if (point.predicted_us > 0) point.predicted_us = std::max(point.predicted_us, least_us);
+  return {};
+}
+
+void Referee::judge(const bench::Series& series) const {
+  for (const bench::Point& point : series.points) {
+    require_not_below(bound_of(series, point.size), point.time_us.median, series.protocol, point.size);
+  }
 }
 
 }  // namespace twinlink::model
