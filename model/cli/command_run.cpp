@@ -11,7 +11,7 @@
 #include "model/engine/simulation.hpp"
 #include "model/study/idle_options.hpp"
 #include "model/study/jobs/protocol_choice.hpp"
-#include "model/study/jobs/referee.hpp"
+#include "model/study/referee.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/live_rows.hpp"

@@ -9,7 +9,7 @@
 
 #include "model/study/idle_options.hpp"
 #include "model/study/jobs/protocol_choice.hpp"
-#include "model/study/jobs/referee.hpp"
+#include "model/study/referee.hpp"
 #include "platforms/tools/placement.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/pair_file.hpp"

@@ -80,10 +80,6 @@ inline constexpr double kTieMargin = 0.01;
 /// `samples` is not empty.
 const Sample& simplest_of_fastest(std::span<const Sample> samples, double margin = kTieMargin);
 
-/// A lead that is smaller than the model's own error is none: the geometric mean of the errors of the stored
-/// measurements, validate/ACCURACY.md.
-inline constexpr double kModelError = 0.05;
-
 /// One protocol at one size.
 struct Choice {
   Variant who{};          ///< the first of its variants that is within the margin

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "model/study/model_error.hpp"
 #include "protocols/bench/cli/csv.hpp"
 #include "protocols/bench/results/crossing.hpp"
 #include "protocols/registry.hpp"
@@ -60,6 +61,10 @@ std::optional<Bytes> chunk_option(const AdviceReport& report, const Variant& who
 }
 
 /// Width of the longest name that is shown, with the space behind it: `places` of each ranking, and the references.
+const ModelError& error_of(const AdviceReport& report) {
+  return model_error(report.from.node == report.to.node ? Simulated::within_node : Simulated::between_nodes);
+}
+
 std::size_t name_width(const AdviceReport& report, std::size_t places) {
   std::size_t width = 0;
   const auto take = [&](const Variant& who) { width = std::max(width, to_string(who).size()); };
@@ -84,6 +89,7 @@ void print_remarks(const AdviceReport& report, std::ostream& out) {
 
 void print_sizes(const AdviceReport& report, std::ostream& out) {
   const std::size_t width = name_width(report, 2);
+  const ModelError& error = error_of(report);
   out << fmt::format("\n{:<8}{:<{}}{:>6}{:>7}{:>13}{:>12}  {:<{}}{:>13}\n", "size", "fastest", width, "chunk", "depth",
                      "time us", "MB/s", "runner-up", width, "slower by");
   for (const SizeAdvice& at_size : report.advice.sizes) {
@@ -93,7 +99,7 @@ void print_sizes(const AdviceReport& report, std::ostream& out) {
         "{:<8}{:<{}}{:>6}{:>7}{:>13.3f}{:>12.2f}  {:<{}}{:>13}\n", format_size(at_size.size), to_string(winner.who),
         width, chunk_text(winner.best.tuning.chunk), depth_text(winner.best.tuning.depth), winner.best.time_us,
         bandwidth_of(report, at_size.size, winner.best.time_us), alone ? "none" : to_string(at_size.ranking[1].who),
-        width, alone ? "" : percent(slower_by(at_size, 1)) + (slower_by(at_size, 1) < kModelError ? " tie" : ""));
+        width, alone ? "" : percent(slower_by(at_size, 1)) + (slower_by(at_size, 1) < error.share ? " tie" : ""));
   }
 }
 
@@ -177,7 +183,7 @@ nlohmann::json points_json(const AdviceReport& report) {
     for (std::size_t place = 0; place < at_size.ranking.size(); ++place) {
       ranking.push_back(to_json(report, at_size.size, at_size.ranking[place]));
       ranking.back()["slower_percent"] = 100 * slower_by(at_size, place);
-      if (place > 0) ranking.back()["tie"] = slower_by(at_size, place) < kModelError;
+      if (place > 0) ranking.back()["tie"] = slower_by(at_size, place) < error_of(report).share;
     }
     nlohmann::json point{{"bytes", at_size.size.count()}, {"ranking", std::move(ranking)}};
     for (const Contestant& reference : report.survey.references) {
@@ -215,8 +221,9 @@ void print_advice(const AdviceReport& report, std::ostream& out) {
   out << fmt::format(
       "Simulated one-way times of warm messages, with the simplest chunk and depth within {} of the protocol's best\n",
       percent(kTieMargin));
-  out << fmt::format("A lead of less than {} is a tie: the model errs by that much (validate/ACCURACY.md)\n",
-                     percent(kModelError));
+  const ModelError& error = error_of(report);
+  out << fmt::format("A lead of less than {} is a tie: {} err by that much ({})\n", percent(error.share), error.of,
+                     error.source);
   print_sizes(report, out);
   print_options(report.advice, out);
   print_takeovers(report.advice, out);
@@ -267,7 +274,7 @@ nlohmann::json to_json(const AdviceReport& report) {
           {"from", to_string(report.from)},
           {"to", to_string(report.to)},
           {"tie_margin_percent", 100 * kTieMargin},
-          {"model_error_percent", 100 * kModelError},
+          {"model_error_percent", 100 * error_of(report).share},
           {"points", points_json(report)},
           {"crossovers", takeovers_json(report.advice)},
           {"single_settings", std::move(singles)},

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "model/engine/simulation.hpp"
-#include "model/study/jobs/referee.hpp"
+#include "model/study/referee.hpp"
 #include "protocols/bench/cli/options.hpp"
 
 namespace twinlink::model {

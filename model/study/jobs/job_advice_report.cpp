@@ -1,13 +1,17 @@
 #include <algorithm>
 #include <ostream>
+#include <set>
+#include <string>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "model/study/advice.hpp"
 #include "model/study/jobs/job_advice.hpp"
+#include "model/study/model_error.hpp"
 #include "protocols/bench/cli/csv.hpp"
 #include "protocols/bench/workload/array_job.hpp"
+#include "protocols/workloads/catalogue.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -80,6 +84,33 @@ nlohmann::json to_json(const JobSample& sample) {
 
 double gain(const JobSizeAdvice& size) { return 1 - size.ranking.front().time_us / size.given.time_us; }
 
+/// A protocol does it by itself, in thread blocks.
+bool is_by_blocks(const std::string& algorithm) {
+  return std::ranges::any_of(workloads::all_workloads(), [&](const workloads::Workload& workload) {
+    return std::ranges::any_of(workload.algorithms,
+                               [&](const auto& each) { return each.together && each.name == algorithm; });
+  });
+}
+
+const ModelError& error_of(const JobSample& sample) {
+  return model_error(is_by_blocks(sample.algorithm) ? Simulated::block_collectives : Simulated::driven_collectives);
+}
+
+/// Of all that is said, each once.
+std::set<const ModelError*> errors_of(const JobAdvice& advice) {
+  std::set<const ModelError*> all;
+  for (const JobSizeAdvice& size : advice.sizes) {
+    all.insert(&error_of(size.given));
+    for (const JobSample& sample : size.ranking) all.insert(&error_of(sample));
+  }
+  return all;
+}
+
+std::string told(double share, const JobSample& a, const JobSample& b) {
+  const double error = std::max(error_of(a).share, error_of(b).share);
+  return percent_text(share) + (share > 0 && share < error ? " tie" : "");
+}
+
 }  // namespace
 
 void print_job_advice(const JobAdvice& advice, const JobSearch& search, std::ostream& out) {
@@ -88,21 +119,23 @@ void print_job_advice(const JobAdvice& advice, const JobSearch& search, std::ost
       "{} simulations; a setting within {} of the fastest counts as equal, and what differs least from "
       "the command comes first\n",
       advice.simulations, percent_text(kTieMargin));
-  out << fmt::format("A lead of less than {} is a tie: the model errs by that much (validate/ACCURACY.md)\n",
-                     percent_text(kModelError));
+  for (const ModelError* const error : errors_of(advice)) {
+    out << fmt::format("A lead or a gain of less than {} is a tie: {} err by that much ({})\n",
+                       percent_text(error->share), error->of, error->source);
+  }
   if (advice.predicted) {
     out << "Of so many ranks those algorithms alone are simulated that are predicted to be nearly the fastest\n";
   }
-  out << fmt::format("\n{:<8}{:<18}{:>13}  {:<18}{:>13}{:>15}{:>9}\n", "size", "fastest", "time us", "runner-up",
+  out << fmt::format("\n{:<8}{:<18}{:>13}  {:<18}{:>13}{:>15}{:>15}\n", "size", "fastest", "time us", "runner-up",
                      "slower by", "as given us", "gain");
   for (const JobSizeAdvice& size : advice.sizes) {
     const JobSample& best = size.ranking.front();
     const bool alone = size.ranking.size() == 1;
     const double slower = alone ? 0 : size.ranking[1].time_us / best.time_us - 1;
-    out << fmt::format("{:<8}{:<18}{:>13.3f}  {:<18}{:>13}{:>15.3f}{:>9}\n", size_text(size.size), best.algorithm,
+    out << fmt::format("{:<8}{:<18}{:>13.3f}  {:<18}{:>13}{:>15.3f}{:>15}\n", size_text(size.size), best.algorithm,
                        best.time_us, alone ? "none" : size.ranking[1].algorithm,
-                       alone ? "" : percent_text(slower) + (slower < kModelError ? " tie" : ""), size.given.time_us,
-                       percent_text(gain(size)));
+                       alone ? "" : told(slower, best, size.ranking[1]), size.given.time_us,
+                       told(gain(size), best, size.given));
   }
   print_settings(advice, search, out);
   print_choices(advice.sizes.back(), out);
@@ -128,6 +161,8 @@ nlohmann::json to_json(const JobAdvice& advice, const JobSearch& search) {
   }
   nlohmann::json left_out = nlohmann::json::array();
   for (const Remark& remark : advice.left_out) left_out.push_back({{"who", remark.who}, {"text", remark.text}});
+  nlohmann::json errors = nlohmann::json::object();
+  for (const ModelError* const error : errors_of(advice)) errors[std::string(error->of)] = 100 * error->share;
   return {{"schema", 1},
           {"kind", "workload advice"},
           {"world", "simulated"},
@@ -135,7 +170,7 @@ nlohmann::json to_json(const JobAdvice& advice, const JobSearch& search) {
           {"ranks", advice.ranks},
           {"simulations", advice.simulations},
           {"tie_margin_percent", 100 * kTieMargin},
-          {"model_error_percent", 100 * kModelError},
+          {"model_error_percent", std::move(errors)},
           {"points", std::move(points)},
           {"left_out", std::move(left_out)}};
 }

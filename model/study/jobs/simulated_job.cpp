@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "model/study/jobs/referee.hpp"
+#include "model/study/referee.hpp"
 #include "model/study/shares.hpp"
 #include "platforms/tools/placement.hpp"
 #include "platforms/topology/topology.hpp"

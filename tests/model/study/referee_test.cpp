@@ -2,7 +2,7 @@
 // come to what is predicted.
 //
 // TWINLINK_JOBS=3000 tries as many, TWINLINK_SEED=7 begins elsewhere.
-#include "model/study/jobs/referee.hpp"
+#include "model/study/referee.hpp"
 
 #include <algorithm>
 #include <array>

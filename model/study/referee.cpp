@@ -1,4 +1,4 @@
-#include "model/study/jobs/referee.hpp"
+#include "model/study/referee.hpp"
 
 #include <algorithm>
 #include <array>
