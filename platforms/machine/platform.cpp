@@ -109,4 +109,14 @@ void set_within_node(Platform& platform, const WithinNode& within_node) {
   }
 }
 
+Rate most_of_copied_messages(const Platform& platform) {
+  Rate most{};
+  const auto add = [&](const Node& node) {
+    for (const HostMemory& memory : node.memories) most = std::max(most, memory.copy_rate.value);
+  };
+  add(platform.node);
+  for (const NodeKind& kind : platform.kinds) add(kind.node);
+  return Rate{2 * most.bytes_per_second()};
+}
+
 }  // namespace twinlink::platforms

@@ -240,6 +240,12 @@ std::vector<std::string> wiring_warnings(const Platform& platform) {
       warnings.push_back(fmt::format("nodes of kind '{}': {}", kind.name, warning));
     }
   }
+  const NetworkCosts& within = platform.intra_node;
+  const Rate most = most_of_copied_messages(platform);
+  if (within.copied_by != CopiedBy::none && within.rate && within.rate->value > most) {
+    warnings.push_back(fmt::format("mpi.intra_node.rate: {} is more than CPUs copy, {} at most by 'copy_rate'",
+                                   format_rate(within.rate->value), format_rate(most)));
+  }
   return warnings;
 }
 

@@ -50,7 +50,15 @@ class Calibrator {
     // What the CPU does comes first: the latency is what is left beside it.
     copies_.fit_cpu();
     messages_.fit_cpu();
-    for (const Group& group : groups_) fit(group);
+    // Messages that CPUs copy get no more than their copies.
+    const auto is_of_messages = [](const Group& group) {
+      return facts_of(group.first().kind).fit == Fit::latency_of_messages;
+    };
+    for (const bool messages : {false, true}) {
+      for (const Group& group : groups_) {
+        if (is_of_messages(group) == messages) fit(group);
+      }
+    }
     // What comes on top of copies is told apart from them by the copies' own fits.
     const Platform with_copies = fitted();
     const Topology topology(with_copies);
@@ -168,10 +176,10 @@ class Calibrator {
     if (costs.rate) known = Rate{costs.rate->value.bytes_per_second() * parts};
     // Where the base says that a message gets what the adapter's link has, the message tells that.
     const std::string rate_path = within || costs.rate ? group.path + ".rate" : "fabric.link";
-    const std::optional<Rate> rate =
-        fit_latency(group, messages_.observations_beside_cpu(group),
-                    {.base = known, .parts = parts, .queues = find_group(groups_, group.path + ".gap")}, rate_path,
-                    probes_, edit_, result_.notes);
+    KnownOfLatency what{.base = known, .parts = parts, .queues = find_group(groups_, group.path + ".gap")};
+    if (within && costs.copied_by != platforms::CopiedBy::none) what.most = most_of_copied_messages(fitted());
+    const std::optional<Rate> rate = fit_latency(group, messages_.observations_beside_cpu(group), what, rate_path,
+                                                 probes_, edit_, result_.notes);
     if (rate && within) limit_uncached(*rate);
   }
 

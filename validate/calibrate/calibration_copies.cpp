@@ -325,7 +325,12 @@ std::optional<Rate> fit_latency(const Group& group, std::span<const Observation>
                                 const KnownOfLatency& known, const std::string& rate_path, const ProbeSet& probes,
                                 PlatformEdit& edit, std::vector<std::string>& notes) {
   CurveFit curve = fit_curve(observations, known.busy, known.base);
-  const bool queues_tell = curve.rate && known.queues != nullptr && rate_of_queues(*known.queues) > *curve.rate;
+  bool queues_tell = curve.rate && known.queues != nullptr && rate_of_queues(*known.queues) > *curve.rate;
+  if (queues_tell && known.most && rate_of_queues(*known.queues) > *known.most) {
+    notes.push_back(fmt::format("{}: windows show {}, and CPUs copy no more than {}: those alone tell it", group.path,
+                                format_rate(rate_of_queues(*known.queues)), format_rate(*known.most)));
+    queues_tell = false;
+  }
   if (queues_tell) curve = fit_beside_rate(observations, known.busy, rate_of_queues(*known.queues));
   if (curve.rate || tells_latency(observations, known.base)) {
     set_fit(edit, group.path + ".latency", platforms::Piecewise(curve.latency), group, probes);

@@ -64,6 +64,7 @@ struct KnownOfLatency {
   std::optional<Rate> base{};     ///< the base's rate
   double parts = 1;               ///< so many of the largest flow beside each other, and the number is that of one
   const Group* queues = nullptr;  ///< of those that follow each other; null: there are none
+  std::optional<Rate> most{};     ///< more is no rate of these: what queues show above it, they do not show
 };
 /// Latency and rate, at `rate_path` unless that is empty, of copies or messages. Where queues show a higher rate than
 /// those alone, that is the rate, and what one alone takes longer is its latency, which queues hide. Returns the rate

@@ -124,6 +124,16 @@ TEST_F(Wiring, TheWiderWayIsNotAmbiguous) {
   for (const std::string& warning : warnings()) EXPECT_THAT(warning, ::testing::Not(HasSubstr("GPUs and memories")));
 }
 
+// A core of these Westmeres copies 4.54 GB/s, and one side of each of its copies may stay in the caches.
+TEST_F(Wiring, NoMessageIsFasterThanTheCopiesThatMakeIt) {
+  platform_.intra_node.rate->value = Rate{9.08e9};
+  EXPECT_THAT(warnings(), IsEmpty());
+  platform_.intra_node.rate->value = Rate{9.09e9};
+  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("mpi.intra_node.rate: 9.09 GB/s is more than CPUs copy, 9.08 GB/s")));
+  platform_.intra_node.copied_by = CopiedBy::none;
+  EXPECT_THAT(warnings(), IsEmpty());
+}
+
 TEST(WiringOfShippedPlatforms, IsAsItShouldBe) {
   for (const auto& entry : std::filesystem::directory_iterator("platforms")) {
     if (entry.path().extension() != ".yaml") continue;

@@ -143,6 +143,15 @@ TEST(CalibrationOfWindows, MessagesThatFollowEachOtherTellTheRate) {
               alone(size), 0.03 * alone(size));
 }
 
+/// Windows that show more than twice what a core copies show something else.
+TEST(CalibrationOfWindows, NoMessageIsFasterThanTheCopiesThatMakeIt) {
+  const auto alone = [](double bytes) { return kSendHost + kWireLatency_us + bytes / (kRate_GBps * 1e3); };
+  const auto queued = [](double bytes) { return kSendHost + bytes / (500 * 1e3); };
+  const auto calibration = one_way(alone, queued).calibrate();
+  EXPECT_NEAR(platform_of(calibration).intra_node.rate.value().value.bytes_per_second() / 1e9, kRate_GBps, 0.1);
+  EXPECT_THAT(calibration.notes, testing::Contains(HasSubstr(" GB/s, and CPUs copy no more than 34340.0 MB/s")));
+}
+
 /// Between large messages lies what caches do not hold, which is no gap.
 TEST(CalibrationOfWindows, LargeMessagesHaveNoGap) {
   const auto queued = [](double bytes) { return kSendHost + bytes / (kRate_GBps * 1e3) * (bytes > 1e6 ? 2 : 1) + 0.3; };
