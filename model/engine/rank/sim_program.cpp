@@ -1,6 +1,7 @@
 #include "model/engine/rank/sim_program.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <span>
 
 #include "model/engine/rank/sim_world.hpp"
@@ -20,9 +21,10 @@ constexpr std::size_t kStack = std::size_t{512} << 10U;
 constexpr std::size_t kStack = std::size_t{64} << 10U;
 #endif
 
-std::vector<std::byte> take_stack(ProgramWorld& world) {
-  if (world.free_stacks.empty()) return std::vector<std::byte>(kStack);
-  std::vector<std::byte> stack = std::move(world.free_stacks.back());
+/// Not cleared: pages that no block reaches are never there.
+BlockStack take_stack(ProgramWorld& world) {
+  if (world.free_stacks.empty()) return std::make_unique_for_overwrite<std::byte[]>(kStack);
+  BlockStack stack = std::move(world.free_stacks.back());
   world.free_stacks.pop_back();
   return stack;
 }
@@ -43,7 +45,7 @@ class SimBlock final : public FlowListener,
         role_(number / p_.channels),
         last_(program.last_),
         stack_(take_stack(programs_)),
-        fiber_(stack_) {}
+        fiber_({stack_.get(), kStack}) {}
   /// An event may hold it longer than its program is there.
   ~SimBlock() override { programs_.free_stacks.push_back(std::move(stack_)); }
 
@@ -402,7 +404,7 @@ class SimBlock final : public FlowListener,
   std::int32_t channel_;
   std::int32_t role_;
   Cause last_;  ///< its step
-  std::vector<std::byte> stack_;
+  BlockStack stack_;
   Fiber fiber_;
   bool sleeps_ = false;  ///< until it is woken
   std::size_t flowing_ = 0;

@@ -97,6 +97,8 @@ struct SimFifo {
   }
 };
 
+using BlockStack = std::unique_ptr<std::byte[]>;  // NOLINT(modernize-avoid-c-arrays): of a size that is known once
+
 /// What the programs of a job share: FIFOs, found by where they lie, and stacks of blocks that have ended.
 struct ProgramWorld {
   BlockObserver observer{};   ///< may be empty
@@ -105,7 +107,7 @@ struct ProgramWorld {
   /// A step that has ended, after what `by` says. Its number, which is 0 where nobody listens.
   std::uint64_t tell(const Cause& by, BlockStep step);
   std::map<std::pair<std::uint64_t, std::uint64_t>, SimFifo> fifos{};  ///< by allocation, and its place in there
-  std::vector<std::vector<std::byte>> free_stacks{};
+  std::vector<BlockStack> free_stacks{};
 };
 
 /// One launch. SimRank::launch() makes it, and Transport begins it where a copy would begin to flow.
