@@ -141,6 +141,15 @@ TEST(WiringOfShippedPlatforms, IsAsItShouldBe) {
   }
 }
 
+/// Where none is named, protocols take the rule of Keeneland's MVAPICH2.
+TEST(ShippedPlatforms, NameTheLibraryOfEachMachine) {
+  for (const auto& entry : std::filesystem::directory_iterator("platforms")) {
+    if (entry.path().extension() != ".yaml") continue;
+    const bool keeneland = entry.path().stem().string().starts_with("keeneland");
+    EXPECT_EQ(read_platform(entry.path()).library.empty(), keeneland) << entry.path();
+  }
+}
+
 TEST(InRanges, JoinsNumbersInARow) {
   EXPECT_EQ(in_ranges({"gpu0-pcie", "gpu1-pcie", "gpu2-pcie", "qpi", "a3", "a5", "b6"}),
             "gpu[0-2]-pcie, qpi, a3, a5, b6");
