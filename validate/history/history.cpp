@@ -1,9 +1,7 @@
 #include "validate/history/history.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <ctime>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -113,7 +111,7 @@ void History::add(const FleetFiles& files) {
     std::string gpus;
     for (const NamedGpu& gpu : node.gpus) gpus += fmt::format("{}{}", gpus.empty() ? "" : "; ", gpu.text());
     for (const NodeFile& file : node.files) {
-      if (file.date.empty()) continue;
+      if (file.date.empty() || file.to_come) continue;
       const std::int64_t before = database_->changes();
       run.bind(node.name).bind(file.kind()).bind(file.date);
       run.bind(file.hosts.empty() ? std::string() : file.hosts.front()).bind(gpus).bind(file.software).bind(file.file);
@@ -197,31 +195,14 @@ std::map<std::pair<std::string, std::string>, std::string> History::newest() con
 
 #endif
 
-namespace {
-
-/// "2026-11-26T08:15:00Z", now.
-std::string now_text() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                     parts.tm_hour, parts.tm_min, parts.tm_sec);
-}
-
-}  // namespace
-
 std::vector<NodeResultsOverTime> keep_results(History& history, FleetFiles& files) {
   const auto newest = history.newest();
-  const std::string now = now_text();
   for (FleetNode& node : files.nodes) {
     for (const NodeFile& file : node.files) {
       if (file.date.empty()) {
         node.remarks.push_back(file.file + " tells no date, nor do its folders' names: not kept in the history");
         continue;
       }
-      if (file.date > now)
-        node.remarks.push_back(
-            fmt::format("{} is of {}, which is still to come: whose clock is wrong?", file.file, file.date));
       const auto stored = newest.find({node.name, file.kind()});
       if (stored != newest.end() && file.date < stored->second) {
         node.remarks.push_back(

@@ -59,7 +59,8 @@ class Holder {
         if (is_new) continue;
         const NodeFile& other = *place->second.file;
         if (other.date == file.date && &other != &file) alike.insert({&other, &file});
-        if (other.date < file.date) place->second = {.key = key, .file = &file, .curve = &curve};
+        const auto age = [](const NodeFile& of) { return std::pair(!of.to_come, of.date); };
+        if (age(other) < age(file)) place->second = {.key = key, .file = &file, .curve = &curve};
       }
     }
     for (const auto& [one, other] : alike) {

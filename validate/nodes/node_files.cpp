@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <ctime>
 #include <set>
 #include <system_error>
 #include <thread>
@@ -267,6 +269,15 @@ void keep_one_world(FleetFiles& fleet) {
   }
 }
 
+/// "2026-11-26T08:15:00Z", now.
+std::string now_text() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
+                     parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
 }  // namespace
 
 std::string NamedGpu::text() const {
@@ -295,6 +306,17 @@ std::string FleetNode::gpus_at(const std::vector<std::string>& places) const {
   return text;
 }
 
+void note_dates_to_come(FleetFiles& files, const std::string& now) {
+  for (FleetNode& node : files.nodes) {
+    for (NodeFile& file : node.files) {
+      file.to_come = file.date > now;
+      if (!file.to_come) continue;
+      node.remarks.push_back(
+          fmt::format("{} is of {}, which is still to come: whose clock is wrong?", file.file, file.date));
+    }
+  }
+}
+
 FleetFiles read_fleet(const fs::path& folder, const FleetWishes& wishes) {
   if (!fs::is_directory(folder)) throw InputError(folder.string() + ": error: is no folder");
   const std::vector<Found> found = Finder(folder).find();
@@ -305,6 +327,7 @@ FleetFiles read_fleet(const fs::path& folder, const FleetWishes& wishes) {
   std::ranges::sort(fleet.nodes, {}, &FleetNode::name);
   leave_out_copies(fleet);
   keep_one_world(fleet);
+  note_dates_to_come(fleet, now_text());
   const bool any = std::ranges::any_of(fleet.nodes, [](const FleetNode& node) { return !node.files.empty(); });
   if (!any) {
     std::string why;

@@ -50,6 +50,7 @@ struct NodeCurve {
 struct NodeFile {
   std::string file{};     ///< below the folder
   std::string date{};     ///< "2026-11-23T07:48:12Z", or the day alone; empty: not told
+  bool to_come = false;   ///< the date lies ahead, so that nobody knows when it was measured
   std::string program{};  ///< with its version
   bool simulated = false;
   std::string machine{};   ///< "2 x NVIDIA H200", "hgx-h100" where simulated; may be empty
@@ -92,6 +93,9 @@ struct FleetWishes {
 /// not belong together or is not there becomes a remark, and takes no part. An InputError for a folder that cannot be
 /// read or holds no result at all, and for measured beside simulated ones.
 FleetFiles read_fleet(const std::filesystem::path& folder, const FleetWishes& wishes);
+
+/// Whose dates lie ahead of `now` is said, and counts as older than all others: a clock was wrong.
+void note_dates_to_come(FleetFiles& files, const std::string& now);
 
 /// What a line of probes belongs to: "peer copies".
 std::string test_of_probe(const std::string& name);

@@ -20,6 +20,7 @@ using test::fleet_of;
 using test::Times;
 using ::testing::DoubleEq;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Optional;
 using ::testing::Pair;
@@ -103,6 +104,19 @@ TEST(Equals, TheNewestOfANodeCounts) {
       EXPECT_EQ(curve.curve->points[0].log_us, curve.curve->name == "write" ? 2 : 1);
     }
     EXPECT_THAT(fleet.nodes[0].remarks, IsEmpty());
+  }
+}
+
+/// A clock that was wrong for a day hides nothing of all days after it.
+TEST(Equals, AResultThatIsStillToComeIsTheOldest) {
+  const NodeFile ahead = file_with({curve_of("write", {{1_KiB, 1}})}, "2031-01-01");
+  const NodeFile today = file_with({curve_of("write", {{1_KiB, 2}})}, "2026-11-22");
+  for (const auto& files : {std::vector{ahead, today}, {today, ahead}}) {
+    FleetFiles fleet = fleet_of(1, [&](std::size_t) { return files; });
+    note_dates_to_come(fleet, "2026-11-22T23:59:59Z");
+    const Equals equals = hold_among_equals(fleet, {});
+    EXPECT_EQ(equals.nodes[0].curves.at(0).file->date, today.date);
+    EXPECT_THAT(fleet.nodes[0].remarks, ElementsAre(HasSubstr("is of 2031-01-01, which is still to come")));
   }
 }
 
