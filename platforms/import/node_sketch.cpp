@@ -436,9 +436,10 @@ class Builder {
       nearest[s] = memory_name(facts_.memories.front().number);
       add_host_link(root_name(static_cast<int>(s)), nearest[s], between, hop);
     }
+    std::set<std::pair<std::string, std::string>> joined;  // sockets without memory share that of another one
     for (std::size_t a = 0; a < nearest.size(); ++a) {
       for (std::size_t b = a + 1; b < nearest.size(); ++b) {
-        if (nearest[a] == nearest[b]) continue;
+        if (nearest[a] == nearest[b] || !joined.insert(std::minmax(nearest[a], nearest[b])).second) continue;
         add_host_link(nearest[a], nearest[b], between, hop);
         assume("every socket has links of 40 GB/s to each other one");
       }

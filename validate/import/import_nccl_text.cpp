@@ -157,7 +157,7 @@ class NcclText {
     while (ends_with_timestamp_ && cells.size() > names_.size()) cells.pop_back();
     // A row without an operation has a gap in its place.
     const auto redop = place_of("redop");
-    if (redop && cells.size() + 1 == names_.size() && number<int>(cells[std::min(*redop, cells.size() - 1)])) {
+    if (redop && cells.size() + 1 == names_.size() && number<double>(cells[std::min(*redop, cells.size() - 1)])) {
       cells.insert(cells.begin() + static_cast<std::ptrdiff_t>(*redop), "none");
     }
     if (cells.size() != names_.size()) {

@@ -70,7 +70,11 @@ class NvbandwidthText {
     } else if (test_.is_object() && (begins("Waived:") || begins("Failed:") || begins("Error:") || begins("ERROR"))) {
       test_["status"] = cells[0].substr(0, cells[0].find(':'));
       test_["error"] = line;
-    } else if (test_.is_object() && line.find("(GB/s)") != std::string::npos) {
+    } else if (line.find("(GB/s)") != std::string::npos) {
+      // Whose line "Running" is lost has its name in that of the sum.
+      const bool over = named_by_sum_ && summed_;
+      if (over) end_test();
+      if (!test_.is_object()) test_ = {{"name", ""}, {"status", "Passed"}};
       test_["bandwidth_description"] = line;
       expects_columns_ = true;
     } else if (expects_columns_ && is_whole(cells[0])) {
@@ -124,6 +128,9 @@ class NvbandwidthText {
       fail(fmt::format("{} is not the sum of its matrix, {:.2f}: is it cut off?", cells.back(), sum));
     }
     summed_ = has_sums_ = true;
+    if (test_["name"] != "") return;
+    test_["name"] = cells[1];
+    named_by_sum_ = true;
   }
   static std::optional<double> number_in(const std::string& text) {
     double value = 0;
@@ -134,7 +141,13 @@ class NvbandwidthText {
   void end_matrix() { columns_ = 0; }
 
   void end_test() {
+    named_by_sum_ = false;
     if (!test_.is_object()) return;
+    if (test_["name"] == "") {
+      if (test_.contains("bandwidth_matrix")) fail("a matrix whose test is named neither before it nor by its SUM");
+      test_ = {};
+      return;
+    }
     if (test_["status"] == "Passed" && !test_.contains("bandwidth_matrix")) {
       test_["status"] = "without a result";
     }
@@ -154,7 +167,8 @@ class NvbandwidthText {
   nlohmann::json tests_ = nlohmann::json::array();
   nlohmann::json test_{};  ///< null: none has begun
   bool expects_columns_ = false;
-  bool summed_ = true;       ///< the matrix that was read last
+  bool summed_ = true;  ///< the matrix that was read last
+  bool named_by_sum_ = false;
   bool has_sums_ = false;    ///< a matrix without a sum is not whole
   std::size_t columns_ = 0;  ///< of the matrix that is open; 0: none
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -306,6 +307,22 @@ TEST(NodePlatform, AGpuWithoutNvlinksAmongOthersIsRemarked) {
     node.gpus[gpu].links.clear();
     EXPECT_THAT(sketch(node, "title").notes,
                 ElementsAre(fmt::format("gpu{} has no NVLinks, and others have 18: are its links down?", gpu)));
+  }
+}
+
+/// Two sockets have a memory each, and a third one none: it takes that of the first in the file.
+TEST(NodePlatform, SocketsThatShareAMemoryAreJoinedToOthersOnce) {
+  for (const std::vector<NumaFacts>& memories : {std::vector<NumaFacts>{{0, {0}}, {1, {1}}}, {{1, {0}}, {0, {1}}}}) {
+    NodeDescription node = sample_node();
+    node.sockets = {{}, {}, {}};
+    node.memories = memories;
+    const Platform platform = sketch(node, "title").platform;
+    std::multiset<std::pair<std::string, std::string>> between;
+    for (const Link& link : platform.node.links) {
+      if (link.from.starts_with("numa") && link.to.starts_with("numa"))
+        between.emplace(std::minmax(link.from, link.to));
+    }
+    EXPECT_THAT(between, ElementsAre(std::pair<std::string, std::string>("numa0", "numa1")));
   }
 }
 

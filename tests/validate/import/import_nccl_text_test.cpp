@@ -124,6 +124,21 @@ TEST(ImportNcclText, OldReleasesHaveOtherColumns) {
   EXPECT_THAT(wrong.series.notes, Contains(AllOf(HasSubstr("not verified"), HasSubstr("1 FAILED"))));
 }
 
+/// Collectives that add nothing up have a gap in the place of the operation, and no root behind it.
+TEST(ImportNcclText, OldReleasesLeaveAGapForNoOperation) {
+  const auto file = std::get<bench::WorkloadFile>(import_content(
+      Tool::nccl_tests,
+      devices(8, "") +
+          "#\n#       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  "
+          "error\n"
+          "#        (B)    (elements)                     (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n"
+          "     1000000        125000   float            100.0   10.00    8.75    N/A    100.0   10.00    8.75    N/A\n"
+          "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 8.75\n",
+      "nccl.txt", {.test = "alltoall_perf"}));
+  EXPECT_EQ(file.series.workload, "all-to-all");
+  EXPECT_EQ(file.series.points.at(0).time_us.median, 100);
+}
+
 TEST(ImportNcclText, WrongElementsAreToldAndNotVerified) {
   std::string rows = row("sum      -1", 1.75);
   rows.replace(rows.find("    0  100.0"), 5, "   17");

@@ -276,6 +276,19 @@ TEST(ImportNvbandwidthText, OldReleasesHaveNoughtBetweenAGpuAndItself) {
               ElementsAre("0/0 0/1 276.25", "0/1 0/0 276.5"));
 }
 
+/// Where the lines "Running" are lost, as a copy of the screen has it.
+TEST(ImportNvbandwidthText, TheSumNamesATestThatNothingElseNames) {
+  const std::string matrix = "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n 0 1\n0 N/A 400.00\n1 200.00 N/A\n\n";
+  const std::string host = "memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n 0\n0 55.25\n";
+  const auto probes =
+      probes_of_text("nvbandwidth Version: v0.9\n" + matrix + "SUM device_to_device_memcpy_read_ce 600.00\n" + host +
+                     "SUM host_to_device_memcpy_ce 55.25\n");
+  EXPECT_THAT(lines(probes, "peer copy read direct"), ElementsAre("0/0 0/1 400.0", "0/1 0/0 200.0"));
+  EXPECT_THAT(lines(probes, "copy pinned-to-device near"), ElementsAre("0/0  55.25"));
+  EXPECT_THAT(said_by([&] { return probes_of_text("nvbandwidth Version: v0.9\n" + matrix); }),
+              HasSubstr("a matrix whose test is named neither before it nor by its SUM"));
+}
+
 TEST(ImportNvbandwidthText, WhatIsCutOffIsRefusedByItsLine) {
   const auto refusal = [](const std::string& text) -> std::string {
     return said_by([&] { return probes_of_text(text); });
