@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -17,6 +18,7 @@
 #include "model/engine/rank/sim_rank.hpp"
 #include "platforms/machine/degraded.hpp"
 #include "platforms/topology/idle_faults.hpp"
+#include "protocols/core/errors.hpp"
 
 namespace twinlink::model {
 namespace s4u = simgrid::s4u;
@@ -87,6 +89,14 @@ class FaultWatch {
 Seconds simulate(const Platform& platform, std::span<const Place> places,
                  const std::function<void(MeasuredRank&)>& body, const SimulationOptions& options) {
   assert(!s4u::Engine::is_initialized() && "one simulation per process");
+  const Topology topology(platform);
+  const bool one_node = std::ranges::adjacent_find(places, std::not_equal_to(), &Place::node) == places.end();
+  if (options.engine == SimulationOptions::Engine::exact && platform.fabric && has_detours(*platform.fabric) &&
+      !one_node) {
+    throw UsageError(
+        "--engine exact: SimGrid shares links among flows whose ways are fixed, and packets of this fabric go round "
+        "full ones, unless --set fabric.routing=d-mod-k");
+  }
   // SimGrid takes its log settings from a command line only; without them it prints every setting.
   std::string program = "twinlink";
   std::string quiet = "--log=root.thres:critical";
@@ -104,7 +114,6 @@ Seconds simulate(const Platform& platform, std::span<const Place> places,
   }
   s4u::Engine::set_config(std::string("contexts/stack-size:") + kStackKiB);
 
-  const Topology topology(platform);
   EventLoop loop(engine, options.engine == SimulationOptions::Engine::exact);
   Machine machine(loop.network(), topology, places);
   SimWorld world(topology, machine, loop, places, options.observer);

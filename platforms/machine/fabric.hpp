@@ -164,9 +164,11 @@ FabricWay fabric_way(const Fabric& fabric, const FabricPort& from, const FabricP
 /// The ways over which a message's bytes go in equal parts: of a torus one for each way round a ring that is as short
 /// as the other, else that one.
 std::vector<FabricWay> fabric_ways(const Fabric& fabric, const FabricPort& from, const FabricPort& to);
-/// Ways over each third group, or within a group over each third router, for adaptive routing where the minimal way is
-/// full: of a dragonfly. Empty otherwise.
-std::vector<FabricWay> fabric_detours(const Fabric& fabric, const FabricPort& from, const FabricPort& to);
+/// Ways round a link over two others that have something left, for adaptive routing where it is full: of a dragonfly
+/// over each third router of a group, or each third group. Empty otherwise.
+std::vector<std::array<FabricWay::Hop, 2>> fabric_detours(const Fabric& fabric, std::uint64_t link);
+/// Are there such ways?
+bool has_detours(const Fabric& fabric);
 /// Cables up that are left of the leaves that have lost some: 7.5 of 8 where one has half of its rate.
 std::map<int, double> shares_of_leaves(const Fabric& fabric, const TreePorts& ports);
 /// What is left of a link's rate, or of all that a Hop stands for.

@@ -29,6 +29,11 @@ std::uint64_t link_number(LinkKind kind, std::int64_t a, std::int64_t b) {
          static_cast<std::uint64_t>(b);
 }
 
+LinkEnds link_ends(std::uint64_t link) {
+  return {static_cast<LinkKind>(link >> (2 * kBits)), static_cast<std::int64_t>((link >> kBits) & kMask),
+          static_cast<std::int64_t>(link & kMask)};
+}
+
 double left_of(const Fabric& fabric, Cable cable, std::int64_t a, std::int64_t b) {
   for (const CableFault& fault : fabric.faults) {
     if (fault.cable == cable && fault.a == a && fault.b == b) return fault.share;
@@ -80,10 +85,9 @@ Rate rate_between_leaves(const Fabric& fabric, int nics, std::int64_t from, std:
 }
 
 Rate fabric_link_rate(const Fabric& fabric, int nics, std::uint64_t link) {
-  const auto a = static_cast<std::int64_t>((link >> kBits) & kMask);
-  const auto b = static_cast<std::int64_t>(link & kMask);
+  const auto [kind, a, b] = link_ends(link);
   const auto each = [](Rate rate, double count) { return Rate{rate.bytes_per_second() * count}; };
-  switch (static_cast<LinkKind>(link >> (2 * kBits))) {
+  switch (kind) {
     case LinkKind::leaf_up:
     case LinkKind::leaf_down: {
       const auto of_leaf = [&](const CableFault& fault) { return fault.cable == Cable::leaf && fault.a == a; };
@@ -116,7 +120,7 @@ Rate fabric_link_rate(const Fabric& fabric, int nics, std::uint64_t link) {
       return rate_between_pods(fabric, nics, a, b);
     case LinkKind::ring_forward:
     case LinkKind::ring_backward: {
-      const bool forward = static_cast<LinkKind>(link >> (2 * kBits)) == LinkKind::ring_forward;
+      const bool forward = kind == LinkKind::ring_forward;
       const std::int64_t next = torus_neighbour(fabric, a, static_cast<std::size_t>(b), forward);
       return each(fabric.switch_rate(), left_between(fabric, Cable::ring, a, next));
     }
@@ -125,14 +129,13 @@ Rate fabric_link_rate(const Fabric& fabric, int nics, std::uint64_t link) {
 }
 
 std::string fabric_link_name(std::uint64_t link) {
-  const std::uint64_t a = (link >> kBits) & kMask;
-  const std::uint64_t b = link & kMask;
-  const auto up_or_down = [&](std::string_view of, std::string_view direction) {
-    return b == static_cast<std::uint64_t>(kAllLinks) ? fmt::format("{} {} {}, all links", of, a, direction)
-                                                      : fmt::format("{} {} {} {}", of, a, direction, b);
+  const auto [kind, a, b] = link_ends(link);
+  const auto up_or_down = [a = a, b = b](std::string_view of, std::string_view direction) {
+    return b == kAllLinks ? fmt::format("{} {} {}, all links", of, a, direction)
+                          : fmt::format("{} {} {} {}", of, a, direction, b);
   };
-  const std::string_view second = b == static_cast<std::uint64_t>(kAllLinks) ? "pod" : "pod switch";
-  switch (static_cast<LinkKind>(link >> (2 * kBits))) {
+  const std::string_view second = b == kAllLinks ? "pod" : "pod switch";
+  switch (kind) {
     case LinkKind::leaf_up:
       return up_or_down("leaf", "up");
     case LinkKind::leaf_down:

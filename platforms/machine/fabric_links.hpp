@@ -28,8 +28,14 @@ enum class LinkKind : int {
 /// In the place of the second number: all links of that switch, or of that pod and level.
 inline constexpr std::int64_t kAllLinks = (std::int64_t{1} << 28U) - 1;
 
-/// A number for each link.
+/// A number for each link, and what it stands for.
 std::uint64_t link_number(LinkKind kind, std::int64_t a, std::int64_t b);
+struct LinkEnds {
+  LinkKind kind{};
+  std::int64_t a = 0;
+  std::int64_t b = 0;
+};
+LinkEnds link_ends(std::uint64_t link);
 
 /// What is left of a cable, of 1.
 double left_of(const Fabric& fabric, CableFault::Cable cable, std::int64_t a, std::int64_t b);

@@ -1,5 +1,6 @@
 // The ways that messages take between switches, around cables that are gone.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <tuple>
 #include <utility>
@@ -141,7 +142,7 @@ class Tree {
 /// From router to router of a group, and from group to group. Minimal: to the router with the links to the other group,
 /// across, and to the target's router. Adaptive: the links between two groups end at several routers of each, and
 /// packets are spread over all links that leave a router, and all that come in; within a group a message takes the link
-/// between its two routers, or goes over a third one.
+/// between its two routers. Where a link is full, fabric_detours() lead round it.
 class Dragonfly {
  public:
   Dragonfly(const Fabric& fabric, const FabricPort& from, const FabricPort& to)
@@ -164,34 +165,8 @@ class Dragonfly {
     }
     return {};  // Fabric::cut_off() says so
   }
-  [[nodiscard]] std::vector<FabricWay> detours() {
-    std::vector<FabricWay> all;
-    if (group(source_) == group(target_)) return around_link();
-    for (int i = 1; i < fabric_.size[0]; ++i) {
-      const int third = (group(source_) + i) % fabric_.size[0];
-      if (joins(third)) all.push_back(over(third));
-    }
-    return all;
-  }
 
  private:
-  /// Over each third router.
-  [[nodiscard]] std::vector<FabricWay> around_link() {
-    std::vector<FabricWay> all;
-    const int first = group(source_) * routers_;
-    for (int i = 1; i < routers_ && source_ != target_; ++i) {
-      const int third = first + (source_ - first + i) % routers_;
-      if (third == target_ || !is_joined(source_, third) || !is_joined(third, target_)) continue;
-      way_ = {};
-      here_ = source_;
-      leave_router();
-      step_to(third);
-      step_to(target_);
-      arrive();
-      all.push_back(std::move(way_));
-    }
-    return all;
-  }
   [[nodiscard]] bool is_joined(int one, int other) const {
     return left_between(fabric_, Cable::routers, one, other) > 0;
   }
@@ -286,9 +261,30 @@ std::vector<FabricWay> fabric_ways(const Fabric& fabric, const FabricPort& from,
   return {fabric_way(fabric, from, to)};
 }
 
-std::vector<FabricWay> fabric_detours(const Fabric& fabric, const FabricPort& from, const FabricPort& to) {
-  if (fabric.shape != FabricShape::dragonfly || fabric.routing != FabricRouting::adaptive) return {};
-  return Dragonfly(fabric, from, to).detours();
+bool has_detours(const Fabric& fabric) {
+  return fabric.shape == FabricShape::dragonfly && fabric.routing == FabricRouting::adaptive;
+}
+
+std::vector<std::array<FabricWay::Hop, 2>> fabric_detours(const Fabric& fabric, std::uint64_t link) {
+  if (!has_detours(fabric)) return {};
+  const auto [kind, from, to] = link_ends(link);
+  if (kind != LinkKind::local && kind != LinkKind::global) return {};
+  const bool local = kind == LinkKind::local;
+  const std::int64_t first = local ? from / fabric.size[1] * fabric.size[1] : 0;
+  const std::int64_t count = fabric.size[local ? 1 : 0];
+  const auto hop = [&, kind = kind](std::int64_t a, std::int64_t b) {
+    const std::uint64_t number = link_number(kind, a, b);
+    return FabricWay::Hop{number, fabric_link_rate(fabric, 1, number)};
+  };
+  std::vector<std::array<FabricWay::Hop, 2>> all;
+  for (std::int64_t third = first; third < first + count; ++third) {
+    if (third == from || third == to) continue;
+    const std::array detour{hop(from, third), hop(third, to)};
+    if (std::ranges::all_of(detour, [](const FabricWay::Hop& each) { return each.rate > Rate{}; })) {
+      all.push_back(detour);
+    }
+  }
+  return all;
 }
 
 }  // namespace twinlink::platforms

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <iterator>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -157,9 +159,34 @@ void cut_leaves(std::vector<Cut>& cuts, const Topology& topology, const std::vec
   cuts.push_back(std::move(pods));
 }
 
+/// Where all are in one group: the first routers of those with ranks from all others of the group.
+void cut_routers(std::vector<Cut>& cuts, const Fabric& fabric, const std::vector<Place>& places) {
+  const auto router = [&](const Place& place) { return place.node / fabric.size[2]; };
+  std::set<int> used;
+  for (const Place& place : places) used.insert(router(place));
+  const int begin = *used.begin() / fabric.size[1] * fabric.size[1];
+  const int end = begin + fabric.size[1];
+  for (auto first = std::next(used.begin()); first != used.end() && *used.rbegin() < end; ++first) {
+    const std::set inside(used.begin(), first);
+    double out = 0;  // what comes in has as many
+    for (const int mine : inside) {
+      for (int other = begin; other < end; ++other) {
+        if (!inside.contains(other))
+          out += rate(fabric_link_rate(fabric, 1, link_number(LinkKind::local, mine, other)));
+      }
+    }
+    auto [made, keys] = cut(
+        "routers", places, [&](const Place& place) { return inside.contains(router(place)); },
+        [&, last = *first](bool in) { return fmt::format("{} {}", in ? "before" : "from", last); });
+    made.wires = [out](int) { return Wires{out, out}; };
+    cuts.push_back(std::move(made));
+  }
+}
+
 void cut_groups(std::vector<Cut>& cuts, const Topology& topology, const std::vector<Place>& places) {
   const Fabric& fabric = *topology.platform().fabric;
   const int nodes = fabric.size[1] * fabric.size[2];
+  cut_routers(cuts, fabric, places);
   auto [made, keys] = cut(
       "group", places, [&](const Place& place) { return place.node / nodes; },
       [](int group) { return std::to_string(group); });

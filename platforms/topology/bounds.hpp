@@ -60,8 +60,8 @@ struct Bound {
 
 /// The least time of `demand` between ranks at `places`, by the wires of each GPU, of the adapters of each node, and of
 /// each part of the fabric: leaves and pods of a tree, with what failed cables leave between them, groups of a
-/// dragonfly, halves of a torus. Where `on_gpus` is false the bytes are in host memory, and the wires of GPUs say
-/// nothing. Faults that come later do not count.
+/// dragonfly and within one its routers, halves of a torus. Where `on_gpus` is false the bytes are in host memory, and
+/// the wires of GPUs say nothing. Faults that come later do not count.
 Bound least_time(const Topology& topology, const std::vector<Place>& places, const Demand& demand, bool on_gpus);
 
 }  // namespace twinlink::platforms

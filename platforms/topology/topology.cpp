@@ -181,12 +181,6 @@ std::vector<FabricWay> Topology::fabric_ways(const Fabric& now, int from_node, i
   return platforms::fabric_ways(now, port_of(from_node, adapters.from), port_of(to_node, adapters.to));
 }
 
-std::vector<FabricWay> Topology::fabric_detours(const Fabric& now, int from_node, int to_node,
-                                                const Adapters& adapters) const {
-  if (from_node == to_node) return {};
-  return platforms::fabric_detours(now, port_of(from_node, adapters.from), port_of(to_node, adapters.to));
-}
-
 Seconds Topology::fabric_latency(int from_node, int to_node, const Adapters& adapters) const {
   if (!platform_.fabric->latency) return {};
   return platform_.fabric->latency->value * (fabric_way(from_node, to_node, adapters).switches - 1);

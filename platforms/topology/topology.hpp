@@ -171,9 +171,6 @@ class Topology {
   /// All that its bytes take, in equal parts.
   [[nodiscard]] std::vector<FabricWay> fabric_ways(const Fabric& now, int from_node, int to_node,
                                                    const Adapters& adapters) const;
-  /// Other ways than that of fabric_way(), where it is full and packets find their ways by themselves (a dragonfly).
-  [[nodiscard]] std::vector<FabricWay> fabric_detours(const Fabric& now, int from_node, int to_node,
-                                                      const Adapters& adapters) const;
   /// Places for adapters that a node has at the fabric's switches, whether they are alive or not.
   [[nodiscard]] int fabric_nics() const { return fabric_nics_; }
 

@@ -5,6 +5,7 @@
 // held to 2 GB/s elsewhere, the other has 8 GB/s.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -60,6 +61,12 @@ struct SharedLink {
   bool met_twice = false;    ///< by that flow
   Bottleneck before{};       ///< what its flows cross before it
   Bottleneck behind{};
+
+  // Ways round it over two others, which its flows take where it is full and these have something left.
+  std::vector<std::array<SharedLink*, 2>> detours{};
+  bool joins_detours = false;  ///< it has some, or others lead over it
+  std::uint32_t round = 0;     ///< its place among those that do
+  double net = 0;              ///< bytes per second that others' detours bring it, less those that go round it
 
   // Of SimGridFlows.
   simgrid::s4u::Link* inner = nullptr;  ///< SimGrid's, once a flow crosses it
@@ -125,6 +132,10 @@ class FlowNetwork {
   /// Links may be added while the simulation runs, and live as long as the network.
   SharedLink& add_link(Rate rate);
   SharedLink& add_open_link();
+  /// Where `link` is full, its flows have also what the two links of each detour have left. Not of SimGridFlows.
+  virtual void add_detours(SharedLink& /*link*/, std::vector<std::array<SharedLink*, 2>> /*detours*/) {}
+  /// Bytes that have gone round links until now are counted where they went.
+  virtual void settle_detours() {}
 
   /// `size` bytes, which is not zero, begin to move. `listener` outlives the flow.
   virtual FlowId start(const FlowRoute& route, Bytes size, FlowListener& listener) = 0;

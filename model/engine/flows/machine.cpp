@@ -117,6 +117,7 @@ std::string Machine::name_of(std::size_t slot) const {
 }
 
 std::vector<LinkUse> Machine::link_use() const {
+  network_.settle_detours();
   std::vector<LinkUse> all;
   const auto add = [&](std::string name, const SharedLink* link) {
     if (link == nullptr || link->open || link->carried <= 0) return;
@@ -329,47 +330,23 @@ void Machine::append(FlowRoute& route, int node, const LinkSlots& slots) {
   }
 }
 
+SharedLink& Machine::between_switches(const FabricWay::Hop& hop) {
+  SharedLink*& link = between_switches_[hop.link];
+  if (link == nullptr) link = &network_.add_link(hop.rate);
+  return *link;
+}
+
 void Machine::append(FlowRoute& route, const FabricWay& way) {
   for (const FabricWay::Hop& hop : way.hops) {
-    SharedLink*& link = between_switches_[hop.link];
-    if (link == nullptr) link = &network_.add_link(hop.rate);
-    route.links.emplace_back(link);
-  }
-}
-
-/// How many flows the fullest link of a way would have for each byte per second, with one more.
-double Machine::fullest(const FabricWay& way) const {
-  double most = 0;
-  for (const FabricWay::Hop& hop : way.hops) {
-    const auto link = between_switches_.find(hop.link);
-    const std::size_t crossing = link == between_switches_.end() ? 0 : link->second->crossing.size();
-    const auto taken = static_cast<std::size_t>(std::ranges::count(taken_, hop.link));
-    most = std::max(most, static_cast<double>(crossing + taken + 1) / hop.rate.bytes_per_second());
-  }
-  return most;
-}
-
-bool Machine::takes_detours(int from_node, int to_node) const {
-  const auto& fabric = topology_.platform().fabric;
-  if (fabric->shape != FabricShape::dragonfly || fabric->routing != FabricRouting::adaptive) return false;
-  return from_node / fabric->size[2] != to_node / fabric->size[2];
-}
-
-/// The minimal ones; where messages choose, that one while its links have room for one more adapter, or while no other
-/// is emptier.
-std::vector<FabricWay> Machine::ways_through_fabric(int from_node, int to_node, const Adapters& adapters) const {
-  std::vector<FabricWay> ways = topology_.fabric_ways(*fabric_, from_node, to_node, adapters);
-  if (!takes_detours(from_node, to_node)) return ways;
-  FabricWay& best = ways.front();
-  double least = fullest(best);
-  if (least * topology_.platform().fabric->link.value.bytes_per_second() <= 1) return ways;
-  for (FabricWay& way : topology_.fabric_detours(*fabric_, from_node, to_node, adapters)) {
-    if (const double full = fullest(way); full < least) {
-      least = full;
-      best = std::move(way);
+    SharedLink& link = between_switches(hop);
+    route.links.emplace_back(&link);
+    if (!link.detours.empty()) continue;
+    std::vector<std::array<SharedLink*, 2>> detours;
+    for (const auto& [there, on] : fabric_detours(*fabric_, hop.link)) {
+      detours.push_back({&between_switches(there), &between_switches(on)});
     }
+    if (!detours.empty()) network_.add_detours(link, std::move(detours));
   }
-  return ways;
 }
 
 std::vector<FlowRoute> Machine::copy(int node, End from, End to, bool cached) {
@@ -448,10 +425,9 @@ void Machine::return_to_messages(RankId rank) {
 
 std::vector<FlowRoute> Machine::transfer(Site from, std::span<const Adapters> adapters, Site to) {
   std::vector<FlowRoute> routes;
-  taken_.clear();
   for (const Adapters& nics : adapters) {
     for (const Strand& strand : topology_.strands(from.location, to.location)) {
-      const std::vector<FabricWay> ways = ways_through_fabric(from.node, to.node, nics);
+      const std::vector<FabricWay> ways = topology_.fabric_ways(*fabric_, from.node, to.node, nics);
       for (const FabricWay& way : ways) {
         const double part = 1 / static_cast<double>(ways.size());
         const double share = strand.share * part;
@@ -459,7 +435,6 @@ std::vector<FlowRoute> Machine::transfer(Site from, std::span<const Adapters> ad
         route.limit = least_of(part_of(route.limit, share), part_of(each_of(strand, nics), part));
         route.share = share / static_cast<double>(adapters.size());
         routes.push_back(std::move(route));
-        for (const FabricWay::Hop& hop : way.hops) taken_.push_back(hop.link);
       }
     }
   }

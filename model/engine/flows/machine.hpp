@@ -72,8 +72,6 @@ class Machine {
                                          Rate rate);
   /// A message in equal parts through `adapters`: between two nodes, or in loopback within one.
   [[nodiscard]] std::vector<FlowRoute> transfer(Site from, std::span<const Adapters> adapters, Site to);
-  /// Does the way of a message between these nodes depend on what else is under way when it begins to flow?
-  [[nodiscard]] bool takes_detours(int from_node, int to_node) const;
 
   /// The CPU of `rank` has something else to do, and the messages that it copies rest, until it returns. Nothing on
   /// platforms where no CPU copies messages.
@@ -141,8 +139,7 @@ class Machine {
   void append(FlowRoute& route, int node, const LinkSlots& slots);
   [[nodiscard]] SharedLink& driver_between(int node, std::size_t a, std::size_t b, Rate both_ways);
   void append(FlowRoute& route, const FabricWay& way);
-  [[nodiscard]] double fullest(const FabricWay& way) const;
-  [[nodiscard]] std::vector<FabricWay> ways_through_fabric(int from_node, int to_node, const Adapters& adapters) const;
+  [[nodiscard]] SharedLink& between_switches(const FabricWay::Hop& hop);
   [[nodiscard]] bool cpus_copy() const { return topology_.platform().intra_node.copied_by != CopiedBy::none; }
   [[nodiscard]] SharedLink& cpu_of(RankId rank);
 
@@ -153,7 +150,6 @@ class Machine {
   bool any_cut_ = false;
   std::optional<Fabric> fabric_;  ///< as far as it has not failed since
   int fabric_changes_ = 0;
-  std::vector<std::uint64_t> taken_;  ///< links between switches that the message being sent has chosen so far
   std::unordered_set<const SharedLink*> gone_cables_;
   bool limits_each_ = false;                ///< some link limits a single transfer
   std::unique_ptr<Platform> slowed_{};      ///< as far as parts have become slow since; null: none has

@@ -28,7 +28,8 @@ void MaxMinFlows::enter_bottlenecks(Flow& flow, double most) {
   }
   const auto add = [&](const Flow::Leg& leg, Bottleneck& side, const SharedLink*& tightest) {
     const std::uint32_t place = side.add(leg.link->met_twice ? nullptr : tightest, most);
-    if (tightest == nullptr || leg.link->rate <= tightest->rate) tightest = leg.link;  // the nearest of several
+    // The nearest of several. One with detours brings more than its rate.
+    if (leg.link->detours.empty() && (tightest == nullptr || leg.link->rate <= tightest->rate)) tightest = leg.link;
     return place;
   };
   const SharedLink* before = nullptr;
@@ -54,11 +55,16 @@ FlowId MaxMinFlows::start(const FlowRoute& route, Bytes size, FlowListener& list
   FlowState& state = states_[flow.place];
   state.most = route.rate_alone();
   state.at_rest = 0;
+  state.joins_detours = false;
   enter_bottlenecks(flow, state.most);
   bool free = true;
   for (SharedLink* link : route.links) {
     link->load += state.most;
     if (link->rests) ++state.at_rest;
+    if (link->joins_detours) {
+      state.joins_detours = true;
+      mark_changed(*link);
+    }
     if (link->has_room()) continue;
     free = false;
     mark_changed(*link);
@@ -78,7 +84,8 @@ void MaxMinFlows::leave(Flow& flow) {
   const double most = states_[flow.place].most;
   for (const Flow::Leg& leg : flow.legs) {
     SharedLink& link = *leg.link;
-    if (!link.has_room()) mark_changed(link);
+    if (link.joins_detours) settle_detours();
+    if (!link.has_room() || link.joins_detours) mark_changed(link);
     link.load = link.crossing.size() == 1 ? 0 : link.load - most;
     link.before.remove(leg.in_before, most);
     link.behind.remove(leg.in_behind, most);
@@ -105,7 +112,7 @@ void MaxMinFlows::set_rate(SharedLink& link, Rate rate) {
   mark_all_changed(link);
   for (const SharedLink::Crossing& crossing : link.crossing) {
     FlowState& state = states_[crossing.flow->place];
-    const double most = std::min(state.most, link.rate);
+    const double most = link.detours.empty() ? std::min(state.most, link.rate) : state.most;
     for (const Flow::Leg& leg : crossing.flow->legs) {
       if (!leg.link->has_room()) mark_changed(*leg.link);
       leg.link->load += most - state.most;
@@ -150,6 +157,7 @@ void MaxMinFlows::share() {
   if (changed_.empty() && begun_.empty()) return;
   collect();
   fill();
+  if (round_changes_) go_round();
   // A rate that differs in its last digits was worked out in another order.
   constexpr double kSame = 1e-14;
   for (const std::uint32_t place : affected_) {
@@ -163,6 +171,7 @@ void MaxMinFlows::mark_affected(std::uint32_t place) {
   if (std::exchange(state.visited, workings_) == workings_) return;
   state.next = -1;
   affected_.push_back(place);
+  round_changes_ = round_changes_ || state.joins_detours;
   for (const std::uint32_t number : state.full) {
     SaturatedLink& other = saturated_[number];
     if (std::exchange(other.visited, workings_) != workings_) met_.push_back(other.link);
@@ -179,6 +188,37 @@ bool MaxMinFlows::settle_fullness(SharedLink& link) {
   return std::exchange(link.all_changed, false) || was_full || link.full;
 }
 
+void MaxMinFlows::meet(SharedLink& link) {
+  SaturatedLink& met = saturated(link);
+  if (std::exchange(met.visited, workings_) == workings_) return;
+  met.link = &link;
+  met_.push_back(&link);
+}
+
+/// Whom those links join to them that have been met, from the `next` of these on.
+void MaxMinFlows::spread_from(std::size_t& next) {
+  for (; next < met_.size(); ++next) {
+    SharedLink& link = *met_[next];
+    if (link.full && !link.places.empty()) {
+      SaturatedLink& full = saturated_[link.number];
+      full.left = link.rate;
+      full.unsettled = static_cast<int>(link.places.size());
+      candidates_.push_back({.met = static_cast<std::uint32_t>(next), .number = link.number});
+    }
+    for (const std::uint32_t place : link.places) mark_affected(place);
+  }
+}
+
+/// Who goes round a link takes what the flows of others leave.
+void MaxMinFlows::meet_rounds() {
+  const auto matters = [](const Round& round) { return round.link->full || round.net != 0; };
+  round_changes_ = std::ranges::any_of(rounds_, matters);
+  if (!round_changes_) return;
+  for (const Round& round : rounds_) {
+    if (!round.link->crossing.empty()) meet(*round.link);
+  }
+}
+
 /// All flows that what has changed concerns: those that have begun, those that cross changed links that may limit
 /// somebody, and whom such links join to these.
 void MaxMinFlows::collect() {
@@ -186,21 +226,17 @@ void MaxMinFlows::collect() {
   affected_.clear();
   candidates_.clear();
   met_.clear();
+  round_changes_ = false;
   for (SharedLink* link : changed_) {
-    if (!settle_fullness(*link)) continue;
-    saturated(*link) = {.link = link, .visited = workings_};
-    met_.push_back(link);
+    round_changes_ = round_changes_ || link->joins_detours;
+    if (settle_fullness(*link)) meet(*link);
   }
   changed_.clear();
-  for (std::size_t i = 0; i < met_.size(); ++i) {
-    SharedLink& link = *met_[i];
-    if (link.full && !link.places.empty()) {
-      SaturatedLink& full = saturated_[link.number];
-      full.left = link.rate;
-      full.unsettled = static_cast<int>(link.places.size());
-      candidates_.push_back({.met = static_cast<std::uint32_t>(i), .number = link.number});
-    }
-    for (const std::uint32_t place : link.places) mark_affected(place);
+  std::size_t next = 0;
+  spread_from(next);
+  if (round_changes_) {
+    meet_rounds();
+    spread_from(next);
   }
   // Those that only spared links have held up.
   for (const FlowId& id : begun_) {

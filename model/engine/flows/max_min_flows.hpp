@@ -9,8 +9,10 @@
 // looks at of a flow and of a link stands apart from the rest of them, close together.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <boost/container/small_vector.hpp>
@@ -25,6 +27,8 @@ class MaxMinFlows final : public FlowNetwork {
   /// `clock` outlives it.
   explicit MaxMinFlows(Clock& clock) : clock_(clock), flows_(clock, [this](Flow& flow) { end(flow); }) {}
 
+  void add_detours(SharedLink& link, std::vector<std::array<SharedLink*, 2>> detours) override;
+  void settle_detours() override;
   FlowId start(const FlowRoute& route, Bytes size, FlowListener& listener) override;
   void drop(FlowId id) override;
   [[nodiscard]] double left(FlowId id) const override;
@@ -46,11 +50,13 @@ class MaxMinFlows final : public FlowNetwork {
  private:
   /// A flow, as a working out sees it.
   struct FlowState {
-    double most = 0;            ///< bytes per second if it is not held up by others
-    double rate = 0;            ///< bytes per second
-    double next = -1;           ///< the rate that it is to have; negative: not known yet
-    std::uint32_t visited = 0;  ///< the last working out that met it
-    int at_rest = 0;            ///< so many of its links rest
+    double most = 0;             ///< bytes per second if it is not held up by others
+    double rate = 0;             ///< bytes per second
+    double next = -1;            ///< the rate that it is to have; negative: not known yet
+    std::uint32_t visited = 0;   ///< the last working out that met it
+    int at_rest = 0;             ///< so many of its links rest
+    bool joins_detours = false;  ///< one of its links does
+    bool grows = false;          ///< round full links, while the working out goes on
     /// The numbers of its links without room, in the order of its way.
     boost::container::small_vector<std::uint32_t, 4> full{};
   };
@@ -58,13 +64,22 @@ class MaxMinFlows final : public FlowNetwork {
   struct SaturatedLink {
     SharedLink* link = nullptr;
     double left = 0;            ///< of its rate
-    int unsettled = 0;          ///< flows that cross it whose rate is not known yet
+    int unsettled = 0;          ///< flows that cross it whose rate is not known yet, or still grows
     std::uint32_t visited = 0;  ///< the last working out that met it
   };
   struct Candidate {
     double part = 0;           ///< of its rate, for each crossing whose rate is not known yet
     std::uint32_t met = 0;     ///< at this place among the links without room
     std::uint32_t number = 0;  ///< of the link
+  };
+  /// A link that has detours or that others lead over, while the working out goes on.
+  struct Round {
+    SharedLink* link = nullptr;
+    double left = 0;   ///< of its rate
+    int growing = 0;   ///< flows that cross it and still grow
+    double speed = 0;  ///< what it loses for each byte per second that these grow
+    double net = 0;    ///< as SharedLink has it
+    int open = 0;      ///< its detours that have something left
   };
   struct Later {
     bool operator()(const Candidate& a, const Candidate& b) const {
@@ -83,6 +98,17 @@ class MaxMinFlows final : public FlowNetwork {
   void collect();
   void mark_affected(std::uint32_t place);
   void fill();
+  void meet(SharedLink& link);
+  void meet_rounds();
+  void spread_from(std::size_t& next);
+  // In detours.cpp.
+  [[nodiscard]] static bool is_open(const Round& round) { return round.left > round.link->rate * kNothing; }
+  void go_round();
+  void begin_to_grow();
+  void set_speeds();
+  [[nodiscard]] double next_step(double grown) const;
+  void grow(double step);
+  void stop_growing(std::uint32_t place, double grown);
   void give(FlowState& state, double rate);
   void move(Flow& flow, double rate);
   [[nodiscard]] SharedLink* tightest();
@@ -100,6 +126,13 @@ class MaxMinFlows final : public FlowNetwork {
   std::vector<std::uint32_t> unsettled_;  ///< of these, whose rate is not known yet
   std::vector<SharedLink*> met_;
   std::vector<Candidate> candidates_;  ///< a heap, whose top has the least part
+  bool round_changes_ = false;         ///< it concerns links with detours
+  // Where flows go round full links.
+  static constexpr double kNothing = 1e-9;  ///< of a rate: a link that has no more left is full
+  std::vector<Round> rounds_;
+  std::vector<std::pair<double, std::uint32_t>> growing_;  ///< how much more each can have, the most first
+  std::vector<std::uint32_t> narrow_;                      ///< full links without detours that they cross
+  Seconds settled_{};
 };
 
 }  // namespace twinlink::model

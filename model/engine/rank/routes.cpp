@@ -36,9 +36,7 @@ const std::vector<FlowRoute>& Routes::of(Operation& operation) {
                        operation.turn};
   if (std::exchange(fabric_changes_, world_.machine.fabric_changes()) != fabric_changes_) transfers_.clear();
   std::vector<FlowRoute>& routes = transfers_[key];
-  if (routes.empty() || world_.machine.takes_detours(from.node, world_.place(operation.peer).node)) {
-    routes = world_.machine.transfer(from, nics(), {world_.place(operation.peer).node, target});
-  }
+  if (routes.empty()) routes = world_.machine.transfer(from, nics(), {world_.place(operation.peer).node, target});
   return routes;
 }
 

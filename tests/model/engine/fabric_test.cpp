@@ -7,6 +7,7 @@
 
 #include "model/engine/simulation.hpp"
 #include "platforms/reader/platform_reader.hpp"
+#include "protocols/core/errors.hpp"
 #include "protocols/core/tags.hpp"
 #include "tests/platforms/sample_platform.hpp"
 
@@ -149,12 +150,12 @@ TEST(Fabric, HalfOfAMessageGoesEachWayRoundATorus) {
   EXPECT_NEAR(bisection_us(platform, 64_MiB), expected, expected * 0.01);
 }
 
-/// Each of eight routers sends to one of its group by a link, and over six others: at best four links' worth.
+/// Each of eight routers sends to one of its group by a link, and over six others, each of which is the first of one
+/// detour and the second of another: four links' worth for eight adapters.
 TEST(Dragonfly, WithinAGroupMessagesGoRoundAFullLink) {
   Platform platform = eight_hgx(FabricShape::dragonfly, {1, 8, 1}, FabricRouting::adaptive);
   const double times = bisection_us(platform, 64_MiB) / (64_MiB / 48.5_GBps).microseconds();
-  EXPECT_GE(times, 2 * 0.99);
-  EXPECT_LE(times, 2 * 1.6);
+  EXPECT_NEAR(times, 2, 2 * 0.01);
 }
 
 /// Four groups of two nodes; a link between two of them is as wide as an adapter, and 16 adapters send over it.
@@ -169,33 +170,69 @@ double dragonfly_times_alone(FabricRouting routing) {
 
 TEST(Dragonfly, MinimalWaysFillOneLink) { EXPECT_NEAR(dragonfly_times_alone(FabricRouting::by_target), 16, 0.16); }
 
-/// What goes over a third group loads two links: at best, with all links full, eight times. Messages choose one after
-/// the other, as far as they know, and come near that.
+/// What goes over a third group loads two links, and all of four groups send: two links' worth each for 16 adapters.
 TEST(Dragonfly, AdaptiveRoutingGoesRoundAFullLink) {
-  const double times = dragonfly_times_alone(FabricRouting::adaptive);
-  EXPECT_GE(times, 8 * 0.99);
-  EXPECT_LE(times, 8 * 1.4);
+  EXPECT_NEAR(dragonfly_times_alone(FabricRouting::adaptive), 8, 8 * 0.01);
 }
 
-/// Three messages at once from one group to another, each from a node of its own: the second goes round the first, and
-/// the third, to which both ways are alike, takes the minimal one.
-TEST(Dragonfly, OfWaysThatAreAlikeTheMinimalOneIsTaken) {
-  Platform platform = sample_platform();
-  platform.node.count = 9;
-  platform.fabric = fabric(FabricShape::dragonfly, {3, 1, 3});
-  platform.fabric->routing = FabricRouting::adaptive;
+/// All GPUs of `nodes` nodes, each the only one of its router, send to all those of others at once.
+double all_to_all_us(const Platform& platform, int nodes, Bytes bytes) {
+  const int ranks = nodes * 8;
   std::vector<Place> places;
-  for (int node = 0; node < 6; ++node) places.push_back({node, 0, {}});
+  for (int rank = 0; rank < ranks; ++rank) places.push_back({rank / 8, rank % 8, {}});
+  Seconds longest{};
   simulate(platform, places, [&](Rank& rank) {
-    const int number = rank.id().value % 3;
-    const RankId peer{(rank.id().value + 3) % 6};
-    const View message(rank.allocate(Memory::pinned, number == 1 ? 2_MiB : 1_MiB));
-    const Op op =
-        rank.id().value < 3 ? rank.send(peer, tags::kData, message) : rank.receive(peer, tags::kData, message);
-    EXPECT_EQ(wait(rank, op, Seconds{10}), Status::delivered);
-    EXPECT_NEAR(rank.now().microseconds(), (kHost + kLatency + kSwitch + 2_MiB / kWire).microseconds(), kTolerance_us);
+    const Buffer memory = rank.allocate(Memory::device, bytes);
+    rank.register_memory(memory);
+    const Seconds begun = rank.now();
+    std::vector<Op> ops;
+    for (int other = 0; other < ranks; ++other) {
+      if (other / 8 == rank.id().value / 8) continue;
+      ops.push_back(rank.receive(RankId{other}, tags::kData, View(memory)));
+      ops.push_back(rank.send(RankId{other}, tags::kData, View(memory)));
+    }
+    for (const Op op : ops) EXPECT_EQ(wait(rank, op, Seconds{10}), Status::delivered);
+    longest = std::max(longest, rank.now() - begun);
   });
+  return longest.microseconds();
 }
+
+TEST(Dragonfly, SimGridDoesNotKnowPacketsThatGoRound) {
+  Platform platform = eight_hgx(FabricShape::dragonfly, {4, 2, 1}, FabricRouting::adaptive);
+  const std::vector<Place> places{{0, 0, {}}, {7, 0, {}}};
+  const SimulationOptions exact{.engine = SimulationOptions::Engine::exact};
+  EXPECT_THROW(simulate(
+                   platform, places, [](Rank&) {}, exact),
+               UsageError);
+  platform.fabric->routing = FabricRouting::by_target;
+  EXPECT_EQ(simulate(
+                platform, places, [](Rank&) {}, exact),
+            Seconds{});
+}
+
+struct Spread {
+  int nodes = 0;
+  FabricRouting routing = FabricRouting::adaptive;
+  double times = 0;  ///< of a message through an adapter
+};
+
+class Spreads : public ::testing::TestWithParam<Spread> {};
+
+/// 64 messages for each link of two routers. Where all eight send, all links are full, and a detour would cost two for
+/// one. Where four do, seven links lead from each, of which those to the other four bring a third to each of three.
+TEST_P(Spreads, ADetourCostsTheLinksThatItTakes) {
+  const auto& [nodes, routing, expected] = GetParam();
+  const Platform platform = eight_hgx(FabricShape::dragonfly, {1, 8, 1}, routing);
+  const double times = all_to_all_us(platform, nodes, 4_MiB) / (4_MiB / 48.5_GBps).microseconds();
+  EXPECT_GE(times, expected * (1 - 1e-6));
+  EXPECT_LE(times, expected * 1.02);
+}
+
+INSTANTIATE_TEST_SUITE_P(Dragonfly, Spreads,
+                         ::testing::Values(Spread{8, FabricRouting::by_target, 64},
+                                           Spread{8, FabricRouting::adaptive, 64},
+                                           Spread{4, FabricRouting::by_target, 64},
+                                           Spread{4, FabricRouting::adaptive, 64 * 3 / 7.0}));
 
 }  // namespace
 }  // namespace twinlink::model

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "platforms/machine/fabric.hpp"
+#include "platforms/machine/fabric_links.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::platforms {
@@ -176,42 +177,39 @@ TEST(FabricWays, ThroughADragonflyCrossRoutersAndGroups) {
   EXPECT_EQ(way(made, {0}, {39}), "5: router 0 to 2 @50, group 0 to 2 @400, group 2 to 4 @400, router 18 to 19 @50");
 }
 
-TEST(FabricWays, ThroughADragonflyThatFindThemselvesGoOverThirdGroupsToo) {
+TEST(FabricWays, ThroughADragonflyLeadRoundLinksWherePacketsFindThem) {
   Made made{.shape = kDragonfly, .size = {5, 4, 2, 4}, .routing = FabricRouting::adaptive};
   EXPECT_EQ(way(made, {0}, {1}), "1: ");
   EXPECT_EQ(way(made, {0}, {7}), "2: router 0 out, all links @150, router 0 to 3 @50, router 3 in, all links @150");
   EXPECT_EQ(way(made, {0}, {39}), "4: router 0 out, all links @150, group 0 to 4 @400, router 19 in, all links @150");
-  const auto detours = [&](int from, int to) {
+  const auto detours = [&](LinkKind kind, int from, int to) {
     std::vector<std::string> all;
-    for (const FabricWay& each : fabric_detours(made.fabric(), {from}, {to})) all.push_back(said(each));
+    for (const auto& [there, on] : fabric_detours(made.fabric(), link_number(kind, from, to))) {
+      all.push_back(said({.hops = {there, on}}));
+    }
     return all;
   };
-  const auto over = [](int third, int rate) {
-    return fmt::format(
-        "5: router 0 out, all links @150, group 0 to {0} @400, group {0} to 4 @{1}, router 19 in, all "
-        "links @150",
-        third, rate);
-  };
-  EXPECT_EQ(detours(0, 39), (std::vector{over(1, 400), over(2, 400), over(3, 400)}));
-  const auto over_router = [](int third) {
-    return fmt::format(
-        "3: router 0 out, all links @150, router 0 to {0} @50, router {0} to 3 @50, router 3 in, all links @150",
-        third);
-  };
-  EXPECT_EQ(detours(0, 7), (std::vector{over_router(1), over_router(2)})) << "within a group";
-  EXPECT_TRUE(detours(0, 1).empty()) << "at one router";
+  using enum LinkKind;
+  EXPECT_EQ(detours(global, 0, 4), (std::vector<std::string>{"1: group 0 to 1 @400, group 1 to 4 @400",
+                                                             "1: group 0 to 2 @400, group 2 to 4 @400",
+                                                             "1: group 0 to 3 @400, group 3 to 4 @400"}));
+  EXPECT_EQ(detours(local, 4, 7), (std::vector<std::string>{"1: router 4 to 5 @50, router 5 to 7 @50",
+                                                            "1: router 4 to 6 @50, router 6 to 7 @50"}))
+      << "within a group";
+  EXPECT_TRUE(detours(router_out, 0, 0).empty());
   made.faults = {{"group0-group1", 0}, {"group2-group4-cable", 0}, {"router0-router3", 0}, {"router17-router19", 0.5}};
   EXPECT_EQ(way(made, {0}, {39}), "4: router 0 out, all links @100, group 0 to 4 @400, router 19 in, all links @125");
-  EXPECT_EQ(detours(0, 39).size(), 2U);
+  EXPECT_EQ(detours(global, 0, 4), (std::vector<std::string>{"1: group 0 to 2 @400, group 2 to 4 @300",
+                                                             "1: group 0 to 3 @400, group 3 to 4 @400"}));
   EXPECT_EQ(way(made, {0}, {7}),
             "3: router 0 out, all links @100, router 0 to 1 @50, router 1 to 3 @50, router 3 in, all links @100");
-  made.faults = {{"group0-group4", 0}, {"group2-group4-cable", 0.5}};
-  EXPECT_EQ(way(made, {0}, {39}), over(1, 400));
-  EXPECT_EQ(detours(0, 39)[1], over(2, 350));
+  made.faults = {{"group0-group4", 0}};
+  EXPECT_EQ(way(made, {0}, {39}),
+            "5: router 0 out, all links @150, group 0 to 1 @400, group 1 to 4 @400, router 19 in, all links @150");
   made = {.shape = kDragonfly, .size = {3, 1, 2}, .routing = FabricRouting::adaptive};
   EXPECT_EQ(way(made, {0}, {5}), "2: group 0 to 2 @100") << "a group of one router";
   made.routing = FabricRouting::by_target;
-  EXPECT_TRUE(detours(0, 5).empty()) << "only where messages find their ways themselves";
+  EXPECT_TRUE(detours(global, 0, 2).empty()) << "only where messages find their ways themselves";
 }
 
 TEST(FabricWays, ThroughATorusAndWhereNothingIsJoined) {

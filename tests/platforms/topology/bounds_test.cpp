@@ -105,6 +105,14 @@ TEST(Bounds, AGroupOfADragonflyHasItsCablesToOthers) {
   EXPECT_DOUBLE_EQ(all_to_all({.shape = FabricShape::dragonfly, .size = {2, 1, 2, 2}}, 4).blocks, 3);
 }
 
+/// Of four routers two have nodes: from one of these lead three cables, of which two go round.
+TEST(Bounds, RoutersOfADragonflyHaveTheirCablesToOthers) {
+  const Wires routers = all_to_all({.shape = FabricShape::dragonfly, .size = {1, 2, 4}}, 8);
+  EXPECT_DOUBLE_EQ(routers.blocks, 16);
+  EXPECT_EQ(routers.of, "routers before 1, out");
+  EXPECT_DOUBLE_EQ(all_to_all({.shape = FabricShape::dragonfly, .size = {1, 4, 6}}, 12).blocks, 12);
+}
+
 TEST(Bounds, OneSwitchBoundsNothing) {
   const Wires wires = all_to_all({}, 4);
   EXPECT_DOUBLE_EQ(wires.blocks, 3);

@@ -53,6 +53,8 @@ Job random_job(std::uint64_t seed) {
       "l40s-two-gpus-per-adapter"};
   Job job;
   job.platform = read_platform(std::string(TWINLINK_SOURCE_DIR "/platforms/") + names[below(names.size())] + ".yaml");
+  // SimGrid knows no packets that choose among ways.
+  if (job.platform.fabric) job.platform.fabric->routing = FabricRouting::by_target;
   const Topology topology(job.platform);
   const std::vector<Place> all = topology.places();
   const std::size_t first = below(std::min<std::size_t>(all.size(), 16));
