@@ -66,10 +66,10 @@ const std::set<std::string_view>& optional_numbers() {
 /// Adds a number or a word that a platform may leave out, so that a what-if can give it. Whether it belongs here, the
 /// reader knows.
 YamlValue* add_optional(YamlValue& parent, std::string_view key, const Position& position) {
-  constexpr std::array<std::string_view, 20> kOptionalWords{
-      "domain",       "copied_by",        "forwards",    "through", "in_flight", "count", "host_buffers",
-      "routing",      "oversubscription", "cuda",        "driver",  "kernel",    "mpi",   "library",
-      "kernel_patch", "nic_interop",      "memory_near", "nic",     "cpu",       "ccl"};
+  constexpr std::array<std::string_view, 22> kOptionalWords{
+      "domain",           "copied_by", "forwards", "through", "in_flight", "count",   "host_buffers", "routing",
+      "oversubscription", "cuda",      "driver",   "kernel",  "mpi",       "library", "kernel_patch", "nic_interop",
+      "memory_near",      "nic",       "cpu",      "ccl",     "shape",     "radix"};
   if (parent.kind != YamlValue::Kind::map || parent.is_number()) return nullptr;
   const bool is_number = optional_numbers().contains(key);
   if (!is_number && std::ranges::find(kOptionalWords, key) == kOptionalWords.end()) return nullptr;
@@ -77,6 +77,20 @@ YamlValue* add_optional(YamlValue& parent, std::string_view key, const Position&
   if (is_number) value.entries.push_back({"value", position, {}});
   parent.entries.push_back({std::string(key), position, std::move(value)});
   return &parent.entries.back().value;
+}
+
+/// The levels of a fabric: a tree, say, has more of them than its file says.
+bool is_of_levels(std::string_view path) { return path == "fabric.size" || path == "fabric.oversubscription"; }
+
+/// One level more than there are. Null where `element` is not the next one.
+YamlValue* add_level(YamlValue& levels, std::string_view element, const Position& position) {
+  if (levels.kind == YamlValue::Kind::scalar) {  // one for all that there are
+    YamlValue list(YamlValue::Kind::list, levels.position);
+    list.items.push_back(levels);
+    levels = std::move(list);
+  }
+  if (element != std::to_string(levels.items.size())) return nullptr;
+  return &levels.items.emplace_back(YamlValue::Kind::scalar, position);
 }
 
 [[noreturn]] void fail(std::string_view assignment, const std::string& message) {
@@ -90,13 +104,19 @@ YamlValue& resolve(YamlValue& document, std::string_view path, std::string_view 
     const std::string_view element = rest.substr(0, rest.find('.'));
     rest.remove_prefix(std::min(rest.size(), element.size() + 1));
     YamlValue* next = child(*here, element);
-    if (next == nullptr && rest.empty()) next = add_optional(*here, element, position);
+    if (next == nullptr && rest.empty()) {
+      next = is_of_levels(walked) ? add_level(*here, element, position) : add_optional(*here, element, position);
+    } else if (next == nullptr && walked == "fabric" && is_of_levels("fabric." + std::string(element))) {
+      here->entries.push_back({std::string(element), position, YamlValue(YamlValue::Kind::list, position)});
+      next = &here->entries.back().value;
+    }
     if (next == nullptr) {
       const std::string meant = closest(element, here->keys());
       fail(assignment, "there is no '" + std::string(element) + "' in " +
                            (walked.empty() ? "the platform" : "'" + walked + "'") +
                            (meant.empty() ? "" : "; did you mean '" + meant + "'?") +
-                           (meant.empty() ? "; there is: " : " There is: ") + choices(*here));
+                           (meant.empty() ? "; there is: " : " There is: ") + choices(*here) +
+                           (is_of_levels(walked) ? "; levels are added one by one" : ""));
     }
     walked += (walked.empty() ? "" : ".") + std::string(element);
     here = next;

@@ -459,6 +459,26 @@ TEST(Override, TakesWhatAPartMayHaveAndNoMore) {
   }
 }
 
+/// A leaf more than the file has, then pods: as if the file said so.
+TEST(Override, AddsLevelsToAFabricOneByOne) {
+  const auto fabric = [](std::vector<std::string> levels) {
+    levels.insert(levels.begin(), {"nodes.count=8", "fabric.shape=fat-tree"});
+    return present(read_good(levels).fabric);
+  };
+  const Fabric tree = fabric({"fabric.size.0=2", "fabric.size.1=2", "fabric.size.2=3", "fabric.oversubscription=2:1",
+                              "fabric.oversubscription.1=1:2"});
+  EXPECT_EQ(tree.size, (std::vector{2, 2, 3}));
+  EXPECT_EQ(tree.oversubscription, (std::vector<Oversubscription>{{2, 1}, {1, 2}}));
+  const auto problem = [&](const std::vector<std::string>& levels) { return said_by([&] { return fabric(levels); }); };
+  EXPECT_EQ(problem({"fabric.size.0=2", "fabric.size.2=2"}),
+            "--set fabric.size.2=2: there is no '2' in 'fabric.size'; there is: 0; levels are added one by one");
+  EXPECT_EQ(problem({"fabric.size.0=2", "fabric.size.0=4"}),
+            "--set fabric.size.0=4: it is set already, by --set fabric.size.0=2");
+  EXPECT_THAT(problem({"fabric.size.0=8"}), HasSubstr("a tree has 2 or 3 numbers: nodes of a leaf, leaves of a pod"));
+  EXPECT_THAT(problem({"fabric.size.0=2", "fabric.size.1=2"}),
+              HasSubstr("8 nodes, and the fabric's 'size' has places for 4"));
+}
+
 TEST(Override, IsSaidOnce) {
   EXPECT_THROW(read_good({"nodes.count=5", "nodes.count=6"}), UsageError) << "nobody knows which one is meant";
 }
