@@ -17,6 +17,7 @@ namespace twinlink::platforms {
 /// GPUDirect RDMA: the adapters read and write device memory, where all on the way forward it.
 struct Rdma {
   std::string hypothetical{};                 ///< why the real machine cannot do it; empty if it can
+  std::string by_gpu{};                       ///< by what programs of GPUs drive them; empty: by nothing that is known
   std::optional<Sourced<Seconds>> latency{};  ///< what an end in device memory adds to a message's latency
 };
 

@@ -262,6 +262,7 @@ Fabric read_fabric(Section& section) {
   section.nested("rdma", "'rdma'", [&](Section& map) {
     Rdma& rdma = fabric.rdma.emplace();
     rdma.hypothetical = map.optional("hypothetical", &Section::text).value_or("");
+    rdma.by_gpu = map.optional("by_gpu", &Section::text).value_or("");
     read_numbers(map, rdma);
   });
   return fabric;

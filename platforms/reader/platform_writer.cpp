@@ -76,6 +76,7 @@ class MapBuilder {
   }
   void fill(const Rdma& rdma) {
     add("hypothetical", rdma.hypothetical);
+    add("by_gpu", rdma.by_gpu);
     fill<Rdma>(rdma);
   }
   void fill(const Fabric& fabric) {

@@ -154,7 +154,7 @@ Json fabric() {
                               {"oversubscription", {{"anyOf", {ratio, {{"type", "array"}, {"items", ratio}}}}}},
                               {"radix", count()},
                               {"seed", {{"type", "integer"}, {"minimum", 0}}}});
-  result["properties"]["rdma"] = part<Rdma>({{"hypothetical", text()}});
+  result["properties"]["rdma"] = part<Rdma>({{"hypothetical", text()}, {"by_gpu", text()}});
   return result;
 }
 

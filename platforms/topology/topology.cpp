@@ -340,6 +340,12 @@ Answer Topology::gpu_programs(const Path& path, std::size_t a, std::size_t b) co
   return Answer::refused("thread blocks on different nodes reach no memory of each other, and there is no network");
 }
 
+Answer Topology::gpu_drives_adapter(const Path& path) const {
+  if (!path.device_memory_on_network) return path.device_memory_on_network;
+  if (!platform_.fabric->rdma->by_gpu.empty()) return Answer::granted();
+  return Answer::refused("the platform names nothing by which GPUs drive their adapters: 'fabric.rdma.by_gpu'");
+}
+
 const Hub* Topology::reducing_hub(std::size_t a, std::size_t b) const {
   const Route route = copy_route({Location::Kind::gpu, a}, {Location::Kind::gpu, b});
   if (route.size() != 2) return nullptr;
@@ -393,6 +399,7 @@ Path Topology::path(const Place& a, const Place& b) const {
   path.one_sided = path.same_node || path.device_mapping ? path.device_mapping : path.device_memory_on_network;
   if (!path.same_node || platform_.within_node.loopback) path.shared_buffers = platform_.software.shared_buffers();
   path.gpu_programs = gpu_programs(path, gpu_of(a), gpu_of(b));
+  path.gpu_drives_adapter = gpu_drives_adapter(path);
   path.switch_reduces = copy_of(a.node) == copy_of(b.node)
                             ? switch_reduces(gpu_of(a), gpu_of(b))
                             : Answer::refused("the GPUs are on different nodes, which no switch that adds up joins");

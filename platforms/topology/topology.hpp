@@ -213,6 +213,7 @@ class Topology {
   [[nodiscard]] Level level_between(std::size_t a, std::size_t b) const;
   [[nodiscard]] Rate slot_of(std::size_t gpu) const;
   [[nodiscard]] Answer gpu_programs(const Path& path, std::size_t a, std::size_t b) const;
+  [[nodiscard]] Answer gpu_drives_adapter(const Path& path) const;
   [[nodiscard]] Answer switch_reduces(std::size_t a, std::size_t b) const;
 
   void plug_in();

@@ -119,6 +119,9 @@ struct Path {
   /// over the network.
   Answer gpu_programs = Answer::refused("nothing here runs programs of thread blocks");
 
+  /// Do such programs put into the peer's memory by adapters that they drive themselves?
+  Answer gpu_drives_adapter = Answer::refused("no GPU drives an adapter here");
+
   /// Does a switch between the two GPUs add up what one reads of all GPUs behind it, and spread what one stores?
   Answer switch_reduces = Answer::refused("nothing here has a switch that adds up");
 

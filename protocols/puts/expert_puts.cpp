@@ -49,7 +49,11 @@ class ExpertPuts final : public Communicator {
 
   [[nodiscard]] std::string path_taken(Collective, View) const override {
     if (!slots_) return "puts by thread blocks";
-    return "P2P, puts by " + std::to_string(shape_.channels) + " blocks, and as many that receive; of each rank " +
+    const auto by_adapter = [&](int r) { return RankId{r} != rank_.id() && !rank_.path_to(RankId{r}).peer_access; };
+    bool between = false;
+    for (int r = 0; r < rank_.ranks(); ++r) between = between || by_adapter(r);
+    return std::string(between ? "P2P, IBGDA between nodes" : "P2P") + ", puts by " + std::to_string(shape_.channels) +
+           " blocks, and as many that receive; of each rank " +
            std::to_string(shape_.slots * gpu::number(shape_.channels)) + " slots of " + std::to_string(shape_.slot) +
            " B";
   }
@@ -190,8 +194,10 @@ std::unique_ptr<Communicator> join_on(SymmetricHeap& heap, const Protocol& proto
     if (RankId{r} == rank.id()) continue;
     const Path& path = rank.path_to(RankId{r});
     require_support(protocol, path);
-    for (const Answer& answer : {path.peer_access, path.gpu_programs}) {
-      if (!answer) throw UnavailableError("puts by thread blocks cannot run here: " + answer.reason);
+    const std::string cannot = "puts by thread blocks cannot run here: ";
+    if (!path.gpu_programs) throw UnavailableError(cannot + path.gpu_programs.reason);
+    if (!path.peer_access && !path.gpu_drives_adapter) {
+      throw UnavailableError(cannot + path.peer_access.reason + ", and " + path.gpu_drives_adapter.reason);
     }
   }
   return std::make_unique<ExpertPuts>(heap, blocks_of(protocol, settings), settings.timeout);

@@ -10,6 +10,8 @@
 #include "model/engine/rank/copies.hpp"
 #include "model/engine/rank/sim_rank.hpp"
 #include "platforms/costs/kernel_costs.hpp"
+#include "platforms/costs/transfer_costs.hpp"
+#include "protocols/core/errors.hpp"
 
 namespace twinlink::model {
 
@@ -36,6 +38,11 @@ SimProgram::Link SimRank::program_link(const gpu::Link& link, Rate rate, Rate pa
   if (link.theirs.buffer.id != 0) {
     result.theirs = program_memory(link.theirs, !link.carried);
     const End there = end_of(result.theirs, Engine::kernel, gpu);
+    const RankId peer = result.theirs.allocation->owner;
+    if (result.theirs.opening && !path_to(peer).device_mapping) {
+      drive_adapter(peer, there.location, result);
+      return result;
+    }
     result.out = world_.machine.block(place(id_).node, own, there, rate);
     result.passing = passing == rate ? result.out : world_.machine.block(place(id_).node, own, there, passing);
     result.way_out = world_.topology.latency(own.location, there.location);
@@ -48,6 +55,22 @@ SimProgram::Link SimRank::program_link(const gpu::Link& link, Rate rate, Rate pa
   if (here.memory == Memory::device) return result;
   result.in = world_.machine.block(result.mine.allocation->site.node, here, own, rate);
   return result;
+}
+
+/// The block writes a request into its memory and rings the adapter's bell, which reads the request, and the bytes.
+void SimRank::drive_adapter(RankId peer, Location there, SimProgram::Link& link) const {
+  if (const Answer drives = path_to(peer).gpu_drives_adapter; !drives) throw UnavailableError(drives.reason);
+  require_registered(link.theirs);
+  const Topology& topology = world_.topology;
+  const int node = place(id_).node;
+  const Location own{Location::Kind::gpu, world_.gpu_of(id_)};
+  link.by_adapter = true;
+  link.adapters = ways_.adapters(peer, own, Bytes{});
+  link.out = world_.machine.transfer({node, own}, link.adapters, {place(peer).node, there});
+  constexpr Bytes kTail{8};
+  const Seconds to_adapter = topology.latency(topology.to_nic_route(own, link.adapters.front().from));
+  link.way_out = to_adapter * 3 + ways_.costs(peer).latency.value.at(kTail) +
+                 platforms::latency(topology, node, own, link.adapters, place(peer).node, there);
 }
 
 Op SimRank::launch(const gpu::Work& work, Stream stream) {

@@ -31,6 +31,70 @@ BlockStack take_stack(ProgramWorld& world) {
 
 }  // namespace
 
+/// What an adapter puts for a block, one after the other, as the requests of a queue pair are; then it tells the peer.
+class SimProgram::Puts final : public FlowListener {
+ public:
+  Puts(SimProgram& program, const Link& link) : program_(program), link_(link) {}
+
+  struct Put {
+    std::uint64_t bytes = 0;
+    Content content{Bytes{}};
+    Bytes at{};            ///< of the peer's memory
+    RaisedNumber* tail{};  ///< null: nobody is told
+    std::uint64_t value = 0;
+    Cause by{};
+  };
+  void add(Put put) {
+    ++program_.running_;
+    puts_.push_back(std::move(put));
+    if (puts_.size() == 1) begin();
+  }
+  /// Behind what has been added.
+  void tell(RaisedNumber& tail, std::uint64_t value, const Cause& by) {
+    if (puts_.empty()) return tail.raise(seen(), value, by);
+    puts_.back().tail = &tail;
+    puts_.back().value = value;
+    puts_.back().by = by;
+  }
+  void flow_has_ended() override {
+    if (--flowing_ > 0) return;
+    const Put put = std::move(puts_.front());
+    puts_.pop_front();
+    link_.theirs.allocation->content.write(put.at, put.content);
+    if (put.tail != nullptr) put.tail->raise(seen() + turn_, put.value, put.by);
+    if (!puts_.empty()) begin();
+    program_.block_ended(put.by);
+  }
+  void give_up() {
+    for (const FlowId& flow : flows_) program_.world_.loop.network().drop(flow);
+    const std::size_t left = puts_.size();
+    flowing_ = 0;
+    puts_.clear();
+    for (std::size_t i = 0; i < left; ++i) program_.block_ended(program_.last_);
+  }
+
+ private:
+  void begin() {
+    SimWorld& world = program_.world_;
+    turn_ = world.take_adapter_turns(world.place(program_.rank_).node, link_.adapters);
+    flows_.clear();
+    flowing_ = link_.out.size();
+    for (const FlowRoute& route : link_.out) {
+      const auto part = static_cast<std::uint64_t>(static_cast<double>(puts_.front().bytes) * route.share);
+      flows_.push_back(world.loop.network().start(route, Bytes{std::max<std::uint64_t>(part, 1)}, *this));
+    }
+  }
+  /// A block asks for it behind a fence of its own, and sees what has come as that of a peer nearby.
+  [[nodiscard]] Seconds seen() const { return program_.world_.now() + program_.costs_.simple.value + link_.way_out; }
+
+  SimProgram& program_;
+  const Link& link_;
+  std::deque<Put> puts_;
+  std::vector<FlowId> flows_;
+  std::size_t flowing_ = 0;
+  Seconds turn_{};
+};
+
 /// The Block of protocols/gpu/primitives.hpp, and of nvls.hpp.
 class SimBlock final : public FlowListener,
                        public QueuedEvent,
@@ -88,6 +152,7 @@ class SimBlock final : public FlowListener,
   bool barrier(bool good) { return good; }
   void fence() {}
   void signal(std::int32_t link, std::uint64_t tail) {
+    if (of(link).by_adapter) return host_.puts_over(link, channel_).tell(theirs(link).filled, tail, by_now());
     theirs(link).filled.raise(seen_behind_fence(link), tail, by_now());
   }
   void give_credit(std::int32_t link, std::uint64_t credit) {
@@ -296,7 +361,9 @@ class SimBlock final : public FlowListener,
     const std::uint64_t stored = gpu::stored(p_.format, move.bytes);
     std::uint64_t own = 0;  // bytes that the GPU's memory gives or takes; a copy within it is worth twice its bytes
     const bool sends = move.into != gpu::kNoLink;
-    if (sends) start(move.from == gpu::kNoLink ? of(move.into).out : of(move.into).passing, stored);
+    if (sends && !of(move.into).by_adapter) {
+      start(move.from == gpu::kNoLink ? of(move.into).out : of(move.into).passing, stored);
+    }
     if (move.from != gpu::kNoLink) {
       if (of(move.from).in.empty()) own += stored;
       start(of(move.from).in, stored);
@@ -340,7 +407,12 @@ class SimBlock final : public FlowListener,
     }
     if (move.into != gpu::kNoLink) {
       const Part& fifo = of(move.into).theirs;
-      fifo.allocation->content.write(slot_at(fifo, move.into_step), value);
+      const Bytes at = slot_at(fifo, move.into_step);
+      if (of(move.into).by_adapter) {
+        host_.puts_over(move.into, channel_).add({.bytes = move.bytes, .content = value, .at = at, .by = by_now()});
+      } else {
+        fifo.allocation->content.write(at, value);
+      }
     }
   }
 
@@ -481,6 +553,12 @@ void SimProgram::begin(std::function<void()> ended) {
   begin_blocks();
 }
 
+SimProgram::Puts& SimProgram::puts_over(std::int32_t link, std::int32_t channel) {
+  std::unique_ptr<Puts>& puts = puts_[{link, channel}];
+  if (!puts) puts = std::make_unique<Puts>(*this, parts_.links[static_cast<std::size_t>(link)]);
+  return *puts;
+}
+
 void SimProgram::begin_blocks() {
   blocks_.clear();
   // One more than there are blocks, so that the last one ends behind this.
@@ -497,6 +575,7 @@ void SimProgram::give_up() {
   if (!begun_) return;
   const std::vector<std::shared_ptr<SimBlock>> blocks = blocks_;
   for (const auto& block : blocks) block->give_up();
+  for (const auto& [place, puts] : puts_) puts->give_up();
 }
 
 void SimProgram::block_ended(const Cause& by) {

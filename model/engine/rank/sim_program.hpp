@@ -115,6 +115,9 @@ class SimProgram {
  public:
   /// One end of a connection: the memory, and how bytes get there.
   struct Link {
+    /// Puts go by an adapter that the block drives: it asks for them and goes on.
+    bool by_adapter = false;
+    std::vector<Adapters> adapters{};
     Part mine{};
     Part theirs{};
     Part window{};  ///< of a put
@@ -165,8 +168,10 @@ class SimProgram {
  private:
   friend class SimBlock;
   class NextRun;
+  class Puts;
   void begin_blocks();
   void block_ended(const Cause& by);
+  [[nodiscard]] Puts& puts_over(std::int32_t link, std::int32_t channel);
 
   SimWorld& world_;
   EventQueue& event_queue_;
@@ -177,8 +182,9 @@ class SimProgram {
   Parts parts_;
   const BlockCosts& costs_;
   std::vector<std::shared_ptr<SimBlock>> blocks_;
-  std::size_t running_ = 0;
-  int ran_ = 0;  ///< times
+  std::map<std::pair<std::int32_t, std::int32_t>, std::unique_ptr<Puts>> puts_;  ///< by link and channel
+  std::size_t running_ = 0;  ///< blocks, and puts that adapters have
+  int ran_ = 0;              ///< times
   bool begun_ = false;
   bool given_up_ = false;
   std::function<void()> ended_;

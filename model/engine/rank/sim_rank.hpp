@@ -104,6 +104,7 @@ class SimRank final : public MeasuredRank {
   [[nodiscard]] Part program_memory(const View& view, bool opened) const;
   [[nodiscard]] SimProgram::Link program_link(const gpu::Link& link, Rate rate, Rate passing);
   void add_switch(std::size_t peers, Rate rate, SimProgram::Parts& parts) const;
+  void drive_adapter(RankId peer, Location there, SimProgram::Link& link) const;
   Op compute_on_host(Seconds duration);
 
   // Messages: see the definitions for what a library does with each kind of memory.

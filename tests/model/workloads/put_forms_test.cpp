@@ -6,8 +6,12 @@
 #include <array>
 #include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "model/engine/simulation.hpp"
+#include "platforms/reader/platform_reader.hpp"
+#include "protocols/core/errors.hpp"
 #include "protocols/core/options.hpp"
 #include "protocols/puts/expert_puts.hpp"
 #include "protocols/registry.hpp"
@@ -80,8 +84,10 @@ struct Experts {
 };
 
 /// Of an even routing, `block` for each expert of each rank.
-Seconds time_to_experts(bool back, const Experts& experts, Bytes block, int times = 1) {
-  return simulated(machine_with_blocks(), peers(experts.ranks), [&](MeasuredRank& rank, Seconds& last) {
+Seconds time_to_experts(bool back, const Experts& experts, Bytes block, int times = 1,
+                        const Platform& platform = machine_with_blocks(), std::vector<Place> places = {}) {
+  if (places.empty()) places = peers(experts.ranks);
+  return simulated(platform, places, [&](MeasuredRank& rank, Seconds& last) {
     const int count = experts.ranks * experts.of_each;
     const workloads::Shape shape{.ranks = experts.ranks, .experts = {.count = count, .top = 1}};
     const std::uint64_t elements = block.count() / 8 * static_cast<std::uint64_t>(count);
@@ -135,6 +141,60 @@ std::string name_of(const ::testing::TestParamInfo<std::tuple<bool, Experts>>& t
 
 constexpr std::array kExperts{Experts{2, 1, 1}, Experts{3, 1, 1}, Experts{4, 2, 2}, Experts{3, 4, 2}, Experts{4, 8, 8}};
 INSTANTIATE_TEST_SUITE_P(Of, ToExperts, ::testing::Combine(::testing::Bool(), ::testing::ValuesIn(kExperts)), name_of);
+
+// ---- between nodes --------------------------------------------------------------------------------------------------
+
+Platform machine_whose_gpus_drive_adapters() {
+  Platform platform = machine_with_blocks();
+  platform.gpu_types.front().capability_major = 3;
+  platform.fabric->rdma = Rdma{.by_gpu = "a test", .latency = made_up(kRdmaExtra)};
+  return platform;
+}
+/// The lone GPU of each of so many nodes.
+std::vector<Place> one_on_each(int nodes) {
+  std::vector<Place> places;
+  for (int node = 0; node < nodes; ++node) places.push_back({node, 0, {}});
+  return places;
+}
+
+/// The bell and the request cross the bus three times, the bytes that the adapter reads twice, and those that it writes
+/// once.
+constexpr Seconds kPutIsSeen = kSimple + kBus * 6 + kLatency + kRdmaExtra * 2;
+
+/// A block copies what it has into its memory and rings, for one rank after the other; the puts share the wire. Another
+/// one has begun to take the own block out.
+class BetweenNodes : public ::testing::TestWithParam<bool> {};
+TEST_P(BetweenNodes, AdaptersPutWhatBlocksAskFor) {
+  constexpr Rate kBeside{kLocal.bytes_per_second() - kBlockRate.bytes_per_second()};
+  constexpr Bytes kBlock = 8_KiB;  // the own one is taken out before others come
+  const auto time = [&](int nodes, int times = 1) {
+    return time_to_experts(GetParam(), {nodes, 1, 1}, kBlock, times, machine_whose_gpus_drive_adapters(),
+                           one_on_each(nodes));
+  };
+  expect_near(time(2), kOverhead + kBlock / kBeside / 2 + kBlock / kWire + kPutIsSeen + kBlock / kBlockRate);
+  expect_near(time(3), kOverhead + kBlock * 2 / kWire + kPutIsSeen + kBlock * 2 / kBlockRate);
+}
+INSTANTIATE_TEST_SUITE_P(PutForms, BetweenNodes, ::testing::Bool());
+
+/// Of sixteen ranks on two nodes half of the bytes go through each GPU's adapter. At worst all that one node does comes
+/// first, and what the last block takes behind it.
+TEST(PutForms, AdaptersBoundWhatGoesBetweenNodes) {
+  Platform platform = read_platform(TWINLINK_SOURCE_DIR "/platforms/hgx-h100.yaml");
+  std::vector<Place> places;
+  for (int rank = 0; rank < 16; ++rank) places.push_back({rank / 8, rank % 8, {}});
+  constexpr Bytes kBlock = 32_KiB;
+  constexpr int kOfEach = 16;
+  const auto time = [&](const Experts& experts, std::vector<Place> at) {
+    return time_to_experts(false, experts, kBlock, 1, platform, std::move(at));
+  };
+  const Seconds adapters = kBlock * std::uint64_t{kOfEach * 8} / platform.fabric->link.value;
+  const Seconds both = time({16, kOfEach, kOfEach}, places);
+  EXPECT_GE(both, adapters);
+  EXPECT_LE(both, adapters + time({8, kOfEach, kOfEach}, {places.begin(), places.begin() + 8}) +
+                      time({2, 1, 1}, {places.front(), places.back()}));
+  platform.fabric->rdma->by_gpu.clear();
+  EXPECT_THROW(time({16, kOfEach, kOfEach}, places), Error) << "nobody says that GPUs drive adapters";
+}
 
 }  // namespace
 }  // namespace twinlink::model
