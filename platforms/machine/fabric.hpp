@@ -99,7 +99,9 @@ struct Fabric {
   std::optional<Sourced<Rate>> core_link{};
   std::optional<Sourced<Rate>> duplex{};      ///< of an adapter both ways together, where that is less than both
   std::optional<Sourced<Seconds>> latency{};  ///< of passing one switch; the first is in the messages' own latency
-  std::optional<Rdma> rdma{};                 ///< none: the adapters reach host memory only
+  /// What switches that add up let through of an adapter's link, each way (SHARP). None: they do not.
+  std::optional<Sourced<Rate>> reduces{};
+  std::optional<Rdma> rdma{};  ///< none: the adapters reach host memory only
   FabricShape shape = FabricShape::one_switch;
   FabricRouting routing = FabricRouting::by_target;
   std::vector<int> size{};

@@ -87,6 +87,7 @@ void each_field(Either<Fabric> auto& fabric, const auto& visit) {
   visit("core_link", fabric.core_link);
   visit("duplex", fabric.duplex);
   visit("latency", fabric.latency);
+  visit("reduces", fabric.reduces);
   visit("rdma", fabric.rdma);
 }
 

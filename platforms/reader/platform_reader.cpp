@@ -258,6 +258,10 @@ Fabric read_fabric(Section& section) {
   Fabric fabric;
   read_numbers(section, fabric);
   read_shape(section, fabric);
+  if (fabric.reduces && !fabric.is_tree() && fabric.nodes()) {
+    section.error(section.position("reduces"), "'reduces' in 'fabric': sums go up and down a tree of switches, and a " +
+                                                   std::string(to_string(fabric.shape)) + " is none");
+  }
   if (section.find("rdma") == nullptr) return fabric;
   section.nested("rdma", "'rdma'", [&](Section& map) {
     Rdma& rdma = fabric.rdma.emplace();

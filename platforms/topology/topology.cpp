@@ -400,6 +400,11 @@ Path Topology::path(const Place& a, const Place& b) const {
   if (!path.same_node || platform_.within_node.loopback) path.shared_buffers = platform_.software.shared_buffers();
   path.gpu_programs = gpu_programs(path, gpu_of(a), gpu_of(b));
   path.gpu_drives_adapter = gpu_drives_adapter(path);
+  path.fabric_reduces =
+      !platform_.fabric || !platform_.fabric->reduces
+          ? Answer::refused("no switch of the fabric adds up: the platform says that by 'fabric.reduces'")
+      : path.same_node ? Answer::refused("the GPUs are on one node, and switches of the fabric add up between nodes")
+                       : Answer::granted();
   path.switch_reduces = copy_of(a.node) == copy_of(b.node)
                             ? switch_reduces(gpu_of(a), gpu_of(b))
                             : Answer::refused("the GPUs are on different nodes, which no switch that adds up joins");

@@ -125,6 +125,9 @@ struct Path {
   /// Does a switch between the two GPUs add up what one reads of all GPUs behind it, and spread what one stores?
   Answer switch_reduces = Answer::refused("nothing here has a switch that adds up");
 
+  /// Do switches of the network add up what ranks on these two nodes, and on others, give them?
+  Answer fabric_reduces = Answer::refused("no switch of the network adds up here");
+
   /// Why an adapter that reads and writes device memory exists here on paper only; empty where it does exist.
   std::string hypothetical{};
 };

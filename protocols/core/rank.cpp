@@ -42,6 +42,10 @@ Op Rank::launch(const gpu::Work&, Stream) { throw UnavailableError(kNoPrograms);
 Op Rank::await_slot(const gpu::FifoSlot&) { throw UnavailableError(kNoPrograms); }
 void Rank::raise_slot(const gpu::FifoSlot&) { throw UnavailableError(kNoPrograms); }
 
+Op Rank::add_up(std::span<const RankId>, Tag, View, View) {
+  throw UnavailableError("no switch of the network adds up here");
+}
+
 Op Rank::copy(View to, View from, Stream stream, Engine engine) {
   require_transfer(to, from, stream);
   return start_copy(to, from, {}, stream, engine);

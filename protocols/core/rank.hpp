@@ -306,6 +306,10 @@ class Rank {
   virtual Op send_synchronously(RankId peer, Tag tag, View from) { return send(peer, tag, from); }
   /// Receives what `peer` sends with `tag`: exactly `to.length` bytes, else the operation ends with wrong_size.
   virtual Op receive(RankId peer, Tag tag, View to) = 0;
+  /// Switches of the network add up what all `members`, this rank among them and in the same order everywhere, give
+  /// with `tag`, and each of them receives the sum. Of one length and not in one place; device memory as send() takes
+  /// it. Ends when the sum is there. An UnavailableError where none adds up (Path::fabric_reduces).
+  virtual Op add_up(std::span<const RankId> members, Tag tag, View to, View from);
   /// Sends a control message: small, in order per pair of ranks and tag, apart from the data.
   virtual Op send_control(RankId peer, Tag tag, const ControlMessage& message) = 0;
   /// Takes the next control message of `peer` with `tag`. `into` must live until the operation has ended.

@@ -155,6 +155,7 @@ double predicted_of_switch_us(const Ground& ground, Candidate candidate, Bytes b
   each = std::min(2 * each, ground.heads.between.bytes_per_second() * (tree && ground.nodes == 2 ? 2 : 1));
   double us = release.switched.microseconds();
   if (tree) us += 2 * doublings(ground.nodes) * release.switch_hop.microseconds();
+  if (!tree && ground.nodes > 1) us += release.switch_hop.microseconds();
   if (release.switch_flat > 0) {
     const double between = ground.heads.between.bytes_per_second() / (tree && ground.nodes > 2 ? 2 : 1);
     each = std::min(ground.heads.within.bytes_per_second(), between);

@@ -14,7 +14,8 @@
 //   7. take: out of the slots, which are free
 //
 // Where each of several nodes has a switch (NVLSTree), heads of the same number are a tree (trees.hpp): what the switch
-// adds up goes up, and a fourth block spreads what comes down.
+// adds up goes up, and a fourth block spreads what comes down. Where switches of the network add up (SHARP), the
+// network is above all of them.
 //
 // Link k - 1 leads k places on within the node; behind these are the links of the tree. A Block has, beside what
 // primitives.hpp names,

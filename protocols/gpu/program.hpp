@@ -42,7 +42,7 @@ enum class Operation : std::uint8_t {
 enum class Algorithm : std::uint8_t {
   ring,
   tree,      ///< sums go up, and come down again: fewer steps between nodes
-  nvls,      ///< the switch that joins the GPUs adds up (nvls.hpp)
+  nvls,      ///< the switch that joins the GPUs adds up, and between nodes those of the network (nvls.hpp)
   nvls_tree  ///< a switch in each node, and trees between them
 };
 
@@ -238,8 +238,9 @@ TWINLINK_GPU constexpr bool is_switched(const Program& p) {
   return p.operation == Operation::all_reduce &&
          (p.algorithm == Algorithm::nvls || p.algorithm == Algorithm::nvls_tree);
 }
+/// Do heads of the same number pass sums on between nodes?
 TWINLINK_GPU constexpr bool has_rail_trees(const Program& p) {
-  return is_switched(p) && p.algorithm == Algorithm::nvls_tree;
+  return is_switched(p) && (p.algorithm == Algorithm::nvls_tree || group_of(p) < p.ranks);
 }
 TWINLINK_GPU constexpr bool has_experts(const Program& p) {
   return p.operation == Operation::dispatch || p.operation == Operation::combine;

@@ -22,6 +22,19 @@ void Carrier::add(Passage passage, bool outward) {
   courses_.push_back({.passage = std::move(passage), .outward = outward, .passed = std::vector<bool>(slots)});
 }
 
+void Carrier::add_up(Passage out, Passage in, std::vector<RankId> members) {
+  const std::size_t first = courses_.size();
+  const std::vector<bool> none(out.bytes.size());
+  courses_.push_back(
+      {.passage = std::move(out), .passed = none, .members = members, .other = first + 1, .ready = none});
+  courses_.push_back({.passage = std::move(in),
+                      .outward = false,
+                      .passed = none,
+                      .members = std::move(members),
+                      .other = first,
+                      .ready = none});
+}
+
 void Carrier::add(Op op, Pending what) {
   ops_.push_back(op);
   pending_.push_back(what);
@@ -54,14 +67,32 @@ void Carrier::await_next(std::size_t index) {
   }
 }
 
+View Carrier::bytes_of(const Course& course, std::size_t slot) {
+  const Passage& passage = course.passage;
+  const gpu::Program& program = passage.program;
+  const std::uint64_t step = passage.first + slot;
+  return passage.filled.slice(Bytes{gpu::kSlotsAt + step % program.slots * gpu::slot_room(program)},
+                              Bytes{gpu::stored(program.format, passage.bytes[slot])});
+}
+
+/// Once the slot is ready both ways.
+void Carrier::sum(std::size_t index, std::size_t slot) {
+  Course& course = courses_[index];
+  course.ready[slot] = true;
+  const Course& other = courses_[course.other];
+  if (!other.ready[slot]) return;
+  const Course& out = course.outward ? course : other;
+  const Course& in = course.outward ? other : course;
+  rank_.step("proxy: add up");
+  add(rank_.add_up(out.members, out.passage.tag, bytes_of(in, slot), bytes_of(out, slot)), {Kind::sum, index, slot});
+}
+
 void Carrier::pass(std::size_t index, std::size_t slot) {
   const Course& course = courses_[index];
   const Passage& passage = course.passage;
-  const gpu::Program& program = passage.program;
   if (passage.bytes[slot] == 0) return has_passed(index, slot);
-  const std::uint64_t step = passage.first + slot;
-  const View bytes = passage.filled.slice(Bytes{gpu::kSlotsAt + step % program.slots * gpu::slot_room(program)},
-                                          Bytes{gpu::stored(program.format, passage.bytes[slot])});
+  if (!course.members.empty()) return sum(index, slot);
+  const View bytes = bytes_of(course, slot);
   rank_.step(course.outward ? "proxy: send" : "proxy: receive");
   const Op op =
       course.outward ? rank_.send(passage.peer, passage.tag, bytes) : rank_.receive(passage.peer, passage.tag, bytes);
@@ -92,13 +123,17 @@ Outcome Carrier::run(Seconds deadline, const std::function<Outcome(Op, Status)>&
     if (what.kind == Kind::other && ended) {
       if (Outcome outcome = ended(op, completion->status); !outcome.ok()) return outcome;
     } else if (completion->status != Status::delivered) {
-      return {completion->status, what.kind == Kind::message ? "a slot between nodes" : "step 'wait'"};
+      const bool between = what.kind == Kind::message || what.kind == Kind::sum;
+      return {completion->status, between ? "a slot between nodes" : "step 'wait'"};
     }
     if (what.kind == Kind::slot) {
       pass(what.course, what.slot);
       await_next(what.course);
     } else if (what.kind == Kind::message) {
       has_passed(what.course, what.slot);
+    } else if (what.kind == Kind::sum) {
+      has_passed(what.course, what.slot);
+      has_passed(courses_[what.course].other, what.slot);
     }
   }
   return {};

@@ -9,6 +9,10 @@
 //   1. await slot: the program has read what it held before
 //   2. receive
 //   3. raise: it is filled
+//   where switches of the network add up, both are one
+//   1. await slots: one is filled, and the other read
+//   2. add up
+//   3. raise: both
 //
 // How many slots pass, and how many bytes each has, the program itself has told (slot_list.hpp), so no slot needs a
 // header.
@@ -47,6 +51,8 @@ class Carrier {
   /// Slots of a channel that follow those which it has already go behind them.
   void send(Passage passage) { add(std::move(passage), true); }
   void receive(Passage passage) { add(std::move(passage), false); }
+  /// Slots that go out come in as the sums of those of all members.
+  void add_up(Passage out, Passage in, std::vector<RankId> members);
   /// A program, or what else ends meanwhile.
   void watch(Op op) { add(op, {Kind::other, 0, 0}); }
   /// Until all programs have ended and all is carried. `ended` is asked whenever one of the others has, and may end it
@@ -60,8 +66,12 @@ class Carrier {
     std::size_t awaited = 0;     ///< slots that have been waited for, or are
     std::size_t raised = 0;      ///< slots that the program knows of
     std::vector<bool> passed{};  ///< by the network
+    // Of slots that are added up.
+    std::vector<RankId> members{};
+    std::size_t other = 0;      ///< the course that goes the other way
+    std::vector<bool> ready{};  ///< here, where there they may not be
   };
-  enum class Kind { other, slot, message };
+  enum class Kind { other, slot, message, sum };
   struct Pending {
     Kind kind = Kind::other;
     std::size_t course = 0;
@@ -72,6 +82,8 @@ class Carrier {
   void add(Op op, Pending what);
   void await_next(std::size_t index);
   void pass(std::size_t index, std::size_t slot);
+  void sum(std::size_t index, std::size_t slot);
+  [[nodiscard]] static View bytes_of(const Course& course, std::size_t slot);
   void has_passed(std::size_t index, std::size_t slot);
   [[nodiscard]] gpu::FifoSlot slot_of(const Course& course, std::size_t slot, gpu::FifoSlot::Event event) const;
 

@@ -48,6 +48,8 @@ struct Layout {
   std::vector<RankId> peers{};
   std::vector<gpu::ChannelPosition> positions{};  ///< empty: one ring of all ranks in their order
   std::vector<std::int32_t> orders{};             ///< by channel and place, where a rank's place says whose part it has
+  /// Whose slots switches of the network add up. The last link leads there, by the FIFOs of one of them.
+  std::vector<RankId> members{};
 };
 
 using FifosByPeer = std::map<RankId, std::unique_ptr<PeerFifos>>;
@@ -84,6 +86,7 @@ class NcclCommunicator final : public Communicator {
       if (!switched || fifos->way() == Way::network) ways.insert(way_to(*fifos, choice.format));
     }
     if (switched) ways.insert("by the switch");
+    if (choice.algorithm == gpu::Algorithm::nvls && formation_->islands() > 1) ways.insert("sums by the network");
     std::string by;
     for (const std::string& way : ways) by += (by.empty() ? "" : " and ") + way;
     return text + (by.empty() ? "" : by + "; ") + choice.why;
@@ -122,7 +125,9 @@ class NcclCommunicator final : public Communicator {
     const Layout& layout = layout_for(operation, choice);
     FifosByPeer& fifos_of = is_by_switch(choice.algorithm) ? behind_switch_ : peers_;
     for (const RankId peer : std::set<RankId>(layout.peers.begin(), layout.peers.end())) {
-      if (Outcome outcome = open(fifos_of, peer, choice.format, deadline); !outcome.ok()) return outcome;
+      // Of FIFOs for switches each rank has both ends.
+      const bool alone = !layout.members.empty() && peer == layout.peers.back();
+      if (Outcome outcome = open(fifos_of, peer, choice.format, deadline, alone); !outcome.ok()) return outcome;
     }
     gpu::Program program{.operation = operation,
                          .format = choice.format,
@@ -183,6 +188,10 @@ class NcclCommunicator final : public Communicator {
         }
         PeerFifos& fifos = *fifos_of.at(layout.peers[link]);
         fifos.expect(program, channel, sent.size(), received.size());
+        if (!layout.members.empty() && link + 1 == layout.peers.size()) {
+          fifos.add_up(carrier, program, channel, layout.members, sent);
+          continue;
+        }
         fifos.carry(carrier, program, channel, std::move(sent), std::move(received));
       }
     }
@@ -211,6 +220,7 @@ class NcclCommunicator final : public Communicator {
       const int first = rank_.id().value / group * group;
       for (int k = 1; k < group; ++k) layout.peers.emplace_back(first + (rank_.id().value - first + k) % group);
       if (algorithm == gpu::Algorithm::nvls_tree) set_rail_trees(layout, choice.channels);
+      if (algorithm == gpu::Algorithm::nvls && formation_->islands() > 1) set_network_above(layout, choice.channels);
     } else if (formation_->is_plain() && !tree) {
       layout.peers = {at(-1), at(1)};
     } else {
@@ -230,13 +240,27 @@ class NcclCommunicator final : public Communicator {
   void set_rail_trees(Layout& layout, int channels) const {
     for (std::int32_t channel = 0; channel < channels; ++channel) {
       gpu::ChannelPosition position;
-      const int place = rank_.id().value % formation_->group();
-      if (options_.ground.heads.count == 0 || place < options_.ground.heads.count)
-        formation_->put_into_rail_tree(position, rank_.id().value, channel);
+      if (is_head()) formation_->put_into_rail_tree(position, rank_.id().value, channel);
       link_to(layout, position.above);
       for (std::int32_t& link : position.below) link_to(layout, link);
       layout.positions.push_back(position);
     }
+  }
+
+  [[nodiscard]] bool is_head() const {
+    const int place = rank_.id().value % formation_->group();
+    return options_.ground.heads.count == 0 || place < options_.ground.heads.count;
+  }
+
+  void set_network_above(Layout& layout, int channels) const {
+    gpu::ChannelPosition position;
+    if (is_head()) {
+      layout.members = formation_->rail_of(rank_.id().value);
+      const auto own = std::ranges::find(layout.members, rank_.id());
+      position.above = static_cast<std::int32_t>(layout.peers.size());
+      layout.peers.push_back(own + 1 == layout.members.end() ? layout.members.front() : *(own + 1));
+    }
+    layout.positions.assign(static_cast<std::size_t>(channels), position);
   }
 
   void set_positions(Layout& layout, int channels, bool parts, bool tree) const {
@@ -265,8 +289,8 @@ class NcclCommunicator final : public Communicator {
   }
 
   /// Pairs meet in one order over all ranks, the one with the smallest number first: then none waits in a circle.
-  Outcome open(FifosByPeer& fifos_of, RankId peer, gpu::LineFormat format, Seconds deadline) {
-    if (Outcome outcome = meet(peer, deadline); !outcome.ok()) return outcome;
+  Outcome open(FifosByPeer& fifos_of, RankId peer, gpu::LineFormat format, Seconds deadline, bool alone) {
+    if (Outcome outcome = alone ? Outcome{} : meet(peer, deadline); !outcome.ok()) return outcome;
     std::unique_ptr<PeerFifos>& fifos = fifos_of[peer];
     Geometry geometry = options_.geometry;
     if (&fifos_of == &behind_switch_) geometry.slot = std::min(geometry.slot, kSlotOfSwitch);
@@ -349,9 +373,10 @@ class NcclCommunicator final : public Communicator {
   void require_rail_trees(const gpu::Ground& ground) const {
     if (!only_by_switch(options_)) return;
     const bool trees = options_.fixed.algorithms.front() == gpu::Algorithm::nvls_tree;
-    if (ground.reduces && trees == (ground.nodes > 1)) return;
+    if (ground.reduces && (!trees || ground.nodes > 1)) return;
     throw UnavailableError(std::string("protocol 'nccl' cannot run here: algo is ") +
-                           (!trees             ? "nvls, but one switch must join all ranks"
+                           (!trees             ? "nvls, but a switch that adds up must join the ranks of each node, "
+                                                 "all of which have as many, two at least"
                             : ground.nodes > 1 ? "nvlstree, but a switch that adds up must join the ranks of each "
                                                  "node, all of which have as many, two at least"
                                                : "nvlstree, but all ranks are on one node"));

@@ -138,6 +138,14 @@ void Formation::put_into_rail_tree(gpu::ChannelPosition& position, std::int32_t 
   }
 }
 
+std::vector<RankId> Formation::rail_of(std::int32_t rank) const {
+  std::vector<RankId> rail;
+  for (const Ring& island : islands_) {
+    rail.emplace_back(island[static_cast<std::size_t>(rank) % members()]);
+  }
+  return rail;
+}
+
 Neighbourhood Formation::of(std::int32_t rank, std::int32_t channel) const {
   Neighbourhood all;
   all.order = ring_of(channel);

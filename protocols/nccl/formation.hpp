@@ -51,6 +51,8 @@ class Formation {
   [[nodiscard]] bool is_plain() const;
   /// Its links in the tree of those that have the same place in all islands, which have as many members.
   void put_into_rail_tree(gpu::ChannelPosition& position, std::int32_t rank, std::int32_t channel) const;
+  /// Those of the same place as `rank` in all islands, in the order of these.
+  [[nodiscard]] std::vector<RankId> rail_of(std::int32_t rank) const;
   [[nodiscard]] Neighbourhood of(std::int32_t rank, std::int32_t channel) const;
 
  private:

@@ -191,7 +191,12 @@ class NcclChannel final : public Channel {
 void require_switch(const Path& path, const Options& options) {
   if (!nccl::only_by_switch(options) || (path.switch_reduces && options.p2p())) return;
   const bool trees = options.fixed.algorithms.front() == gpu::Algorithm::nvls_tree;
-  if (trees && !path.same_node && !path.peer_access) return;
+  const bool between = !path.same_node && !path.peer_access;
+  if (between && (trees || path.fabric_reduces)) return;
+  if (between) {
+    throw UnavailableError("protocol 'nccl' cannot run here: algo is nvls, but between nodes " +
+                           path.fabric_reduces.reason);
+  }
   throw UnavailableError("protocol 'nccl' cannot run here: algo is " +
                          std::string(to_string(options.fixed.algorithms.front())) + ", but " +
                          (options.p2p() ? path.switch_reduces.reason : "GPUs may not meet in each other's memory"));

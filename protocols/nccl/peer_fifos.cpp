@@ -175,32 +175,32 @@ void PeerFifos::expect(const gpu::Program& program, std::int32_t channel, std::u
   fifos.received_each[at] = receives;
 }
 
-void PeerFifos::carry(Carrier& carrier, const gpu::Program& program, std::int32_t channel,
-                      std::vector<std::uint64_t> sent, std::vector<std::uint64_t> received) const {
-  if (way_ != Way::network) return;
+Passage PeerFifos::passage(const gpu::Program& program, std::int32_t channel, bool outward,
+                           std::vector<std::uint64_t> bytes) const {
   const FormatFifos& fifos = of(program.format);
   const auto at = static_cast<std::size_t>(channel);
   constexpr int kMostChannels = 64;
-  const Tag tag{tags::kSlots.value + static_cast<int>(index(program.format)) * kMostChannels + channel};
   const View mine = channel_of(fifos.mine, program, channel);
   const View theirs = channel_of(fifos.theirs, program, channel);
-  if (!sent.empty()) {
-    carrier.send({.peer = peer_,
-                  .tag = tag,
-                  .program = program,
-                  .filled = theirs,
-                  .read = mine,
-                  .first = fifos.sent[at],
-                  .bytes = std::move(sent)});
-  }
-  if (received.empty()) return;
-  carrier.receive({.peer = peer_,
-                   .tag = tag,
-                   .program = program,
-                   .filled = mine,
-                   .read = theirs,
-                   .first = fifos.received[at],
-                   .bytes = std::move(received)});
+  return {.peer = peer_,
+          .tag = Tag{tags::kSlots.value + static_cast<int>(index(program.format)) * kMostChannels + channel},
+          .program = program,
+          .filled = outward ? theirs : mine,
+          .read = outward ? mine : theirs,
+          .first = (outward ? fifos.sent : fifos.received)[at],
+          .bytes = std::move(bytes)};
+}
+
+void PeerFifos::carry(Carrier& carrier, const gpu::Program& program, std::int32_t channel,
+                      std::vector<std::uint64_t> sent, std::vector<std::uint64_t> received) const {
+  if (way_ != Way::network) return;
+  if (!sent.empty()) carrier.send(passage(program, channel, true, std::move(sent)));
+  if (!received.empty()) carrier.receive(passage(program, channel, false, std::move(received)));
+}
+
+void PeerFifos::add_up(Carrier& carrier, const gpu::Program& program, std::int32_t channel, std::vector<RankId> members,
+                       const std::vector<std::uint64_t>& chunks) const {
+  carrier.add_up(passage(program, channel, true, chunks), passage(program, channel, false, chunks), std::move(members));
 }
 
 void PeerFifos::count(const gpu::Program& program, int times) {

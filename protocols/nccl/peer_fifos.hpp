@@ -78,6 +78,9 @@ class PeerFifos {
   /// Hands a channel's slots to the carrier, where CPUs carry.
   void carry(Carrier& carrier, const gpu::Program& program, std::int32_t channel, std::vector<std::uint64_t> sent,
              std::vector<std::uint64_t> received) const;
+  /// The same where switches of the network add up what all members have.
+  void add_up(Carrier& carrier, const gpu::Program& program, std::int32_t channel, std::vector<RankId> members,
+              const std::vector<std::uint64_t>& chunks) const;
   /// The program that was expected has been launched, to run so often.
   void count(const gpu::Program& program, int times = 1);
   /// Programs may have been given up: nothing is closed in order any more.
@@ -103,6 +106,8 @@ class PeerFifos {
   static constexpr std::size_t index(gpu::LineFormat format) { return static_cast<std::size_t>(format); }
   [[nodiscard]] FormatFifos& of(gpu::LineFormat format) { return *by_format_[index(format)]; }
   [[nodiscard]] const FormatFifos& of(gpu::LineFormat format) const { return *by_format_[index(format)]; }
+  [[nodiscard]] Passage passage(const gpu::Program& program, std::int32_t channel, bool outward,
+                                std::vector<std::uint64_t> bytes) const;
   [[nodiscard]] Memory memory_for(gpu::LineFormat format) const;
   Outcome clear(const Buffer& fifos, const gpu::Program& program, Seconds deadline);
   Outcome exchange_places(FormatFifos& fifos, Seconds deadline);

@@ -47,6 +47,9 @@ class DecoratedRank : public MeasuredRank {
   Op compute(Seconds duration, Stream stream) override { return inner_.compute(duration, stream); }
   [[nodiscard]] std::optional<Op> meet() override { return inner_.meet(); }
   Op receive(RankId peer, Tag tag, View to) override { return inner_.receive(peer, tag, to); }
+  Op add_up(std::span<const RankId> members, Tag tag, View to, View from) override {
+    return inner_.add_up(members, tag, to, from);
+  }
   Op send_control(RankId peer, Tag tag, const ControlMessage& message) override {
     return inner_.send_control(peer, tag, message);
   }

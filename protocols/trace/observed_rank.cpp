@@ -186,6 +186,14 @@ Op ObservedRank::receive(RankId peer, Tag tag, View to) {
       [&] { return "receive " + describe(to) + " <- " + describe(peer); });
 }
 
+Op ObservedRank::add_up(std::span<const RankId> members, Tag tag, View to, View from) {
+  return start(
+      "add up", [&] { return inner().add_up(members, tag, to, from); },
+      [&] {
+        return "add up " + describe(from) + " -> " + describe(to) + " of " + std::to_string(members.size()) + " ranks";
+      });
+}
+
 Op ObservedRank::send_control(RankId peer, Tag tag, const ControlMessage& message) {
   return start(
       "send_control", [&] { return inner().send_control(peer, tag, message); },

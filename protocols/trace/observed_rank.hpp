@@ -38,6 +38,7 @@ class ObservedRank : public DecoratedRank {
   Op start_add(View to, View from, Stream stream) final;
   Op start_transform(View data, const Transform& transform, Stream stream) final;
   Op receive(RankId peer, Tag tag, View to) final;
+  Op add_up(std::span<const RankId> members, Tag tag, View to, View from) final;
   Op send_control(RankId peer, Tag tag, const ControlMessage& message) final;
   Op recv_control(RankId peer, Tag tag, ControlMessage& into) final;
   std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) final;

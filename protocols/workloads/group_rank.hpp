@@ -48,6 +48,11 @@ class GroupRank final : public DecoratedRank {
     return inner().send_synchronously(outside(peer), tag, from);
   }
   Op receive(RankId peer, Tag tag, View to) override { return inner().receive(outside(peer), tag, to); }
+  Op add_up(std::span<const RankId> members, Tag tag, View to, View from) override {
+    std::vector<RankId> all;
+    for (const RankId member : members) all.push_back(outside(member));
+    return inner().add_up(all, tag, to, from);
+  }
   Op send_control(RankId peer, Tag tag, const ControlMessage& message) override {
     return inner().send_control(outside(peer), tag, message);
   }

@@ -139,6 +139,7 @@ std::vector<LinkUse> Machine::link_use() const {
     add(fmt::format("node {} {} sums {} the switch", node, topology_.graph().gpus[gpu].name, to_switch ? "to" : "from"),
         link);
   }
+  for (const auto& [place, link] : summed_) add(fmt::format("node {} {} sums", place.first, place.second), link);
   const std::map fabric(between_switches_.begin(), between_switches_.end());
   for (const auto& [number, link] : fabric) add(fabric_link_name(number), link);
   for (std::size_t rank = 0; rank < cpus_.size(); ++rank) add(fmt::format("CPU of rank {}", rank), cpus_[rank]);
@@ -315,6 +316,29 @@ FlowRoute Machine::through_switch(int node, std::size_t gpu, std::span<const std
   for (const std::size_t other : others) cross(other, reads);
   cross(gpu, true);
   cross(gpu, false);
+  return route;
+}
+
+FlowRoute Machine::through_fabric(std::span<const SummedEnd> ends) {
+  FlowRoute route{.limit = value_of(topology_.platform().network->rate)};
+  for (const SummedEnd& end : ends) {
+    const int node = end.from.node;
+    append(route, node, slots_out(end.from.location, end.nic));
+    append(route, node, slots_in(end.nic, end.to));
+    SharedLink*& summed = summed_[{topology_.copy_of(node), end.nic}];
+    if (summed == nullptr) summed = &network_.add_link(fabric_->reduces.value().value);
+    route.links.push_back(summed);
+    for (const auto& [from, to] : {std::pair(&ends.front(), &end), std::pair(&end, &ends.front())}) {
+      append(route, topology_.fabric_way(*fabric_, from->from.node, to->from.node, {from->nic, to->nic}));
+    }
+  }
+  // Each carries the sum once, whoever it is for; a byte passes an adapter both ways.
+  std::vector<SharedLink*> once;
+  for (SharedLink* link : route.links) {
+    if (std::ranges::find(once, link) == once.end()) once.push_back(link);
+  }
+  route.links = std::move(once);
+  if (fabric_->duplex) route.limit = least_of(route.limit, Rate{fabric_->duplex->value.bytes_per_second() / 2});
   return route;
 }
 

@@ -70,6 +70,14 @@ class Machine {
   /// spreads to all of them. One flow over the links of all.
   [[nodiscard]] FlowRoute through_switch(int node, std::size_t gpu, std::span<const std::size_t> others, bool reads,
                                          Rate rate);
+  /// What switches of the fabric add up and spread: one flow over the adapters of all ends, each way once, and over the
+  /// links between switches.
+  struct SummedEnd {
+    Site from{};
+    Location to{};  ///< on the same node
+    std::string nic{};
+  };
+  [[nodiscard]] FlowRoute through_fabric(std::span<const SummedEnd> ends);
   /// A message in equal parts through `adapters`: between two nodes, or in loopback within one.
   [[nodiscard]] std::vector<FlowRoute> transfer(Site from, std::span<const Adapters> adapters, Site to);
 
@@ -167,6 +175,8 @@ class Machine {
   std::map<std::tuple<int, std::size_t, CopyKind>, SharedLink*> kernels_;     ///< what all blocks of a GPU reach
   std::map<std::tuple<int, std::size_t, bool>, SharedLink*> added_up_;  ///< what switches that add up have of a GPU's
                                                                         ///< links, to the switch and from it
+  std::map<std::pair<int, std::string>, SharedLink*>
+      summed_;                     ///< what switches of the fabric have of an adapter's link
   std::vector<SharedLink*> cpus_;  ///< by rank: what it copies of messages; null: not in use so far
   std::map<std::tuple<End, End, bool>, CopySlots> copy_slots_;  ///< worked out when first asked for, like those below
   std::map<std::pair<Location, Location>, LinkSlots> message_slots_;

@@ -79,6 +79,7 @@ class SimRank final : public MeasuredRank {
   Op start_transform(View data, const Transform& transform, Stream stream) override;
   [[nodiscard]] Answer transforms() const override;
   Op receive(RankId from, Tag tag, View to) override;
+  Op add_up(std::span<const RankId> members, Tag tag, View to, View from) override;
   Op send_control(RankId to, Tag tag, const ControlMessage& message) override;
   Op recv_control(RankId from, Tag tag, ControlMessage& into) override;
   std::optional<Completion> wait_any(std::span<const Op> ops, Seconds deadline) override;

@@ -6,6 +6,7 @@
 #include <deque>
 #include <initializer_list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,6 +28,7 @@
 
 namespace twinlink::model {
 
+class FabricSum;
 class SimRank;
 
 /// What driver and library cost on the CPUs of one memory.
@@ -59,6 +61,8 @@ class SimWorld {
   /// By number. All ranks are in this process: a message to a peer is an entry in the peer's own tables.
   std::vector<SimRank*> ranks;
   Meeting meeting{};
+  /// By members and tag, in the order in which they were begun: those that not all members have come to.
+  std::map<std::pair<std::vector<RankId>, Tag>, std::deque<std::shared_ptr<FabricSum>>> sums{};
   bool copies_in_pieces = false;  ///< some message has taken longer for --smp-copy-size
 
   [[nodiscard]] const Platform& platform() const { return topology.platform(); }

@@ -79,6 +79,55 @@ TEST(Fabric, MessagesOfManyRanksWaitForOneGapEach) {
            });
 }
 
+/// What each of so many ranks, of nodes of their own, gives to be added up, and gets; when the last one has it.
+Seconds time_to_add_up(const Platform& platform, int ranks, Bytes size) {
+  Seconds longest{};
+  simulate(platform, std::span(kFourNodes).first(static_cast<std::size_t>(ranks)), [&](MeasuredRank& rank) {
+    std::vector<RankId> all;
+    for (int r = 0; r < ranks; ++r) all.emplace_back(r);
+    const View from(rank.allocate(Memory::pinned, size));
+    const View to(rank.allocate(Memory::pinned, size));
+    rank.fill(from, summable(1 + static_cast<std::uint64_t>(rank.id().value)));
+    const Seconds start = rank.now();
+    EXPECT_EQ(wait(rank, rank.add_up(all, tags::kData, to, from), Seconds{10}), Status::delivered);
+    longest = std::max(longest, rank.now() - start);
+    EXPECT_TRUE(rank.check(to, summable(static_cast<std::uint64_t>(ranks * (ranks + 1) / 2))).intact());
+  });
+  return longest;
+}
+
+struct Summed {
+  int ranks = 2;
+  Rate rate = kWire;  ///< of the switches that add up
+  FabricShape shape = FabricShape::one_switch;
+};
+class SumsOfTheFabric : public ::testing::TestWithParam<Summed> {};
+
+/// Up and down at once. The one link up of a leaf, which two messages would share, carries the sum of both.
+TEST_P(SumsOfTheFabric, TakeABytesWayUpAndDownOnce) {
+  const auto& [ranks, rate, shape] = GetParam();
+  const bool tree = shape == FabricShape::fat_tree;
+  Platform platform = sample_platform();
+  platform.fabric = tree ? fabric(shape, {2, 2}, 2) : fabric(shape, {});
+  platform.fabric->reduces = Sourced<Rate>{.value = rate};
+  EXPECT_NEAR(time_to_add_up(platform, ranks, 1_MiB).microseconds(),
+              (kHost + kLatency + (tree ? kSwitch * 2 : Seconds{}) + 1_MiB / rate).microseconds(), kTolerance_us);
+}
+
+INSTANTIATE_TEST_SUITE_P(Fabric, SumsOfTheFabric,
+                         ::testing::Values(Summed{}, Summed{4}, Summed{3, Rate{1e9}},
+                                           Summed{4, kWire, FabricShape::fat_tree}));
+
+TEST(Fabric, SumsAreRefusedWhereNoSwitchAddsUp) {
+  simulate(sample_platform(), std::span(kFourNodes).first(2), [](MeasuredRank& rank) {
+    const std::vector<RankId> both{RankId{0}, RankId{1}};
+    const View from(rank.allocate(Memory::pinned, 1_KiB));
+    const View to(rank.allocate(Memory::pinned, 1_KiB));
+    EXPECT_THROW(rank.add_up(both, tags::kData, to, from), UnavailableError);
+    EXPECT_THROW(rank.add_up(both, tags::kData, to, from.slice(Bytes{}, 8_B)), UsageError);
+  });
+}
+
 Platform eight_hgx(FabricShape shape, std::vector<int> size, FabricRouting routing) {
   Platform platform = read_platform(TWINLINK_SOURCE_DIR "/platforms/hgx-h100.yaml");
   platform.node.count = 8;

@@ -153,14 +153,14 @@ TEST(NcclMachines, RingsOfAMeshUseAllItsLinks) {
 
 /// Wherever `body`, on so many GPUs of each of the first nodes, finds something wrong: what it says, line by line.
 template <class Body>
-std::string wrong_on(const std::string& name, int nodes, int gpus, const Body& body) {
+std::string wrong_on(const Platform& platform, int nodes, int gpus, const Body& body) {
   std::vector<Place> places;
   for (int node = 0; node < nodes; ++node) {
     for (int gpu = 0; gpu < gpus; ++gpu) places.push_back({.node = node, .gpu = gpu});
   }
   return in_child_process([&] {
     std::string wrong;
-    simulate(machine(name), places, [&](MeasuredRank& rank) {
+    simulate(platform, places, [&](MeasuredRank& rank) {
       const std::string finding = body(rank, nodes * gpus);
       if (!finding.empty()) wrong += "rank " + std::to_string(rank.id().value) + ": " + finding + "\n";
     });
@@ -168,10 +168,22 @@ std::string wrong_on(const std::string& name, int nodes, int gpus, const Body& b
   });
 }
 
-/// What switches add up in each node meets in trees, whatever their shape.
+template <class Body>
+std::string wrong_on(const std::string& name, int nodes, int gpus, const Body& body) {
+  return wrong_on(machine(name), nodes, gpus, body);
+}
+
+/// Whose fabric adds up at that rate.
+Platform machine_that_adds_up(Rate rate) {
+  Platform platform = machine("hgx-h100-64");
+  platform.fabric->reduces = Sourced<Rate>{rate, {Quality::assumed, "round numbers for tests"}};
+  return platform;
+}
+
+/// What switches add up in each node meets in trees, whatever their shape, or in switches of the fabric.
 TEST(NcclMachines, SwitchesAndTheTreesBetweenThemAddUpAllRanks) {
-  const auto wrong_sums = [](const std::string& name, int nodes, int gpus, const char* algorithm) {
-    return wrong_on(name, nodes, gpus, [&](MeasuredRank& rank, int ranks) -> std::string {
+  const auto wrong_sums = [](const auto& machine, int nodes, int gpus, const char* algorithm) {
+    return wrong_on(machine, nodes, gpus, [&](MeasuredRank& rank, int ranks) -> std::string {
       Settings settings = find_protocol("nccl").defaults();
       settings.options = {{"algo", algorithm}, {"channels", "3"}};
       settings.chunk = 1_KiB;
@@ -189,6 +201,35 @@ TEST(NcclMachines, SwitchesAndTheTreesBetweenThemAddUpAllRanks) {
   for (const int nodes : {2, 3, 5, 8}) EXPECT_EQ(wrong_sums("hgx-h100-64", nodes, 3, "nvlstree"), "") << nodes;
   EXPECT_EQ(wrong_sums("hgx-h100-64", 2, 8, "nvlstree"), "");
   EXPECT_EQ(wrong_sums("hgx-h100-64", 1, 8, "nvls"), "");
+  for (const int nodes : {2, 3, 5}) EXPECT_EQ(wrong_sums(machine_that_adds_up(48.5_GBps), nodes, 3, "nvls"), "");
+  EXPECT_EQ(wrong_sums(machine_that_adds_up(48.5_GBps), 2, 8, "nvls"), "");
+}
+
+/// Each adapter sends its GPU's part up once, and gets the sum of it once, of two nodes as of four. Where the fabric is
+/// far slower than the switches in nodes, it is all that takes time.
+TEST(NcclMachines, SwitchesOfTheFabricTakeEachByteOnce) {
+  constexpr Bytes kSize = 256_MiB;
+  constexpr Rate kSums = 10.0_GBps;
+  const auto time = [&](const Platform& platform, int nodes, const char* algorithm) {
+    const std::string told = wrong_on(platform, nodes, 8, [&](MeasuredRank& rank, int) -> std::string {
+      Settings settings = find_protocol("nccl").defaults();
+      settings.options = {{"algo", algorithm}};
+      const auto all = find_protocol("nccl").join(rank, settings);
+      const View data(rank.allocate(Memory::device, kSize));
+      if (!all->run(Collective::all_reduce, data).ok()) return "0";
+      const Seconds start = rank.now();
+      if (!all->run(Collective::all_reduce, data).ok()) return "0";
+      return rank.id().value == 0 ? std::to_string((rank.now() - start).microseconds()) : "";
+    });
+    return Seconds{1e-6 * std::stod(told.substr(std::string("rank 0: ").size()))};
+  };
+  const Seconds once = kSize / kSums / 8;
+  for (const int nodes : {2, 4}) {
+    const Seconds sums = time(machine_that_adds_up(kSums), nodes, "nvls");
+    EXPECT_GE(sums, once);
+    EXPECT_LE(sums, once * 1.1);
+  }
+  EXPECT_LT(time(machine_that_adds_up(48.5_GBps), 4, "nvls"), time(machine("hgx-h100-64"), 4, "nvlstree"));
 }
 
 /// Between nodes the eight messages to one node share channels.
