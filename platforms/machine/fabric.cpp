@@ -12,13 +12,13 @@
 
 namespace twinlink::platforms {
 
-/// Of a torus, at most.
+/// Of a torus or a HyperX, at most.
 constexpr int kDimensions = 8;
 
 static_assert(kFabricShapes.size() == count_of<FabricShape>() && kFabricRoutings.size() == count_of<FabricRouting>());
 
 std::string_view to_string(FabricShape shape) {
-  constexpr Words<FabricShape> kNames{"switch", "fat-tree", "rails", "rail-only", "dragonfly", "torus"};
+  constexpr Words<FabricShape> kNames{"switch", "fat-tree", "rails", "rail-only", "dragonfly", "torus", "hyperx"};
   return kNames[shape];
 }
 
@@ -54,6 +54,11 @@ std::optional<std::int64_t> Fabric::nodes() const {
   return places;
 }
 
+std::int64_t Fabric::routers() const {
+  if (shape == FabricShape::dragonfly) return std::int64_t{size[0]} * size[1];
+  return nodes().value() / size.back();
+}
+
 std::string Fabric::wrong_size() const {
   const auto expect = [&](std::size_t least, std::size_t most, const std::string& what) -> std::string {
     return size.size() >= least && size.size() <= most ? "" : what;
@@ -76,6 +81,8 @@ std::string Fabric::wrong_size() const {
                     "two groups");
     case FabricShape::torus:
       return expect(1, kDimensions, "a torus has 1 to 8 numbers: nodes along each dimension");
+    case FabricShape::hyperx:
+      return expect(2, kDimensions + 1, "a hyperx has 2 to 9 numbers: routers along each dimension, nodes of a router");
   }
   return {};
 }
@@ -186,6 +193,18 @@ double Fabric::bisection(std::int64_t nodes, int nics) const {
       const int longest = std::ranges::max(size);
       return std::min(1.0, between * (longest > 2 ? 4.0 : 2.0) / (static_cast<double>(longest) * nics));
     }
+    case FabricShape::hyperx: {
+      // The halves lie apart along the last dimension that the nodes fill; half of what leaves a router goes over
+      // others of its line, which have as much of their own to send, and over those without nodes all.
+      std::int64_t each = this->nodes().value();
+      for (std::size_t dimension = size.size() - 1; dimension-- > 0;) {
+        each /= size[dimension];
+        const double filled = std::ceil(static_cast<double>(nodes) / static_cast<double>(each));
+        if (filled == 1) continue;
+        return std::min(1.0, between * (size[dimension] - filled / 2) / (static_cast<double>(size.back()) * nics));
+      }
+      return 1;
+    }
   }
   return 1;
 }
@@ -205,6 +224,19 @@ TreeParts tree_parts(const Fabric& fabric, std::int64_t nodes, int nics) {
   const std::int64_t pods = (leaves + ports.pod_down - 1) / ports.pod_down;
   if (leaves == 1) return {.leaves = 1};
   return {.leaves = leaves, .cables = leaves * ports.up + (pods > 1 ? pods * ports.up * ports.pod_up : 0)};
+}
+
+/// Cables between the routers of a HyperX that the nodes fill.
+std::int64_t cables_of_hyperx(const Fabric& fabric, std::int64_t nodes) {
+  const std::int64_t routers = (nodes + fabric.size.back() - 1) / fabric.size.back();
+  std::int64_t cables = 0;
+  for (std::int64_t router = 0; router < routers; ++router) {
+    std::int64_t stride = 1;
+    for (std::size_t dimension = 0; dimension + 1 < fabric.size.size(); stride *= fabric.size[dimension++]) {
+      cables += router / stride % fabric.size[dimension];  // to those before it in its line
+    }
+  }
+  return cables;
 }
 
 /// Switches and cables of as many leaves or groups as the nodes fill.
@@ -232,6 +264,8 @@ std::string describe_switches(const Fabric& fabric, std::int64_t nodes, int nics
     }
     case FabricShape::torus:
       return fmt::format("{} dimension{}, ", size.size(), size.size() == 1 ? "" : "s");
+    case FabricShape::hyperx:
+      return fmt::format("{} routers, {} cables between them, ", filled(size.back()), cables_of_hyperx(fabric, nodes));
   }
   return "";
 }
@@ -260,6 +294,9 @@ FabricParts parts_of(const Fabric& fabric, std::int64_t nodes, int nics) {
     case FabricShape::torus:
       // Along each dimension a ring; of two nodes one cable, of one none.
       for (const int length : size) between += length > 2 ? nodes : length == 2 ? nodes / 2 : 0;
+      break;
+    case FabricShape::hyperx:
+      between = cables_of_hyperx(fabric, nodes);
       break;
   }
   return {.ports = adapters + 2 * between, .cables = adapters + between};

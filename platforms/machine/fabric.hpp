@@ -27,11 +27,13 @@ enum class FabricShape {
   rails,       ///< the same, with a leaf of its own for each adapter of a node
   rail_only,   ///< one switch for each adapter of a node, and nothing that joins them
   dragonfly,   ///< size: groups, routers of a group, nodes of a router, and links between two groups where not one
-  torus        ///< size: nodes along each dimension
+  torus,       ///< size: nodes along each dimension
+  hyperx  ///< size: routers along each dimension, of which those of a line are joined two by two; nodes of a router
 };
 inline constexpr std::array kFabricShapes{FabricShape::one_switch, FabricShape::fat_tree,  FabricShape::rails,
-                                          FabricShape::rail_only,  FabricShape::dragonfly, FabricShape::torus};
-/// As the platform file spells it: "switch", "fat-tree", "rails", "rail-only", "dragonfly", "torus".
+                                          FabricShape::rail_only,  FabricShape::dragonfly, FabricShape::torus,
+                                          FabricShape::hyperx};
+/// As the platform file spells it: "switch", "fat-tree", "rails", "rail-only", "dragonfly", "torus", "hyperx".
 std::string_view to_string(FabricShape shape);
 
 /// Which of several ways up a tree a message takes.
@@ -72,7 +74,7 @@ struct CableFault {
   enum class Cable {
     leaf,      ///< link up `b` of leaf `a`, to a switch of the second level
     pod,       ///< link up `b` of switch `a` of the second level, counted through all pods
-    routers,   ///< of a dragonfly, between routers `a` < `b` of a group
+    routers,   ///< between routers `a` < `b` of a group of a dragonfly, or of a line of a HyperX
     ring,      ///< of a torus, between neighbours `a` < `b`
     groups,    ///< all between groups `a` < `b`
     one_cable  ///< one of these
@@ -111,6 +113,10 @@ struct Fabric {
   std::vector<CableFault> faults{};                  ///< no two of one cable
 
   [[nodiscard]] bool is_tree() const { return shape == FabricShape::fat_tree || shape == FabricShape::rails; }
+  [[nodiscard]] bool has_routers() const { return shape == FabricShape::dragonfly || shape == FabricShape::hyperx; }
+  /// Of a shape that has them: how many, and nodes at each.
+  [[nodiscard]] std::int64_t routers() const;
+  [[nodiscard]] int nodes_of_router() const { return shape == FabricShape::dragonfly ? size[2] : size.back(); }
   /// How many nodes have a place. Nothing: any number.
   [[nodiscard]] std::optional<std::int64_t> nodes() const;
   /// What is wrong with `size`; empty: nothing.
@@ -168,7 +174,8 @@ FabricWay fabric_way(const Fabric& fabric, const FabricPort& from, const FabricP
 /// as the other, else that one.
 std::vector<FabricWay> fabric_ways(const Fabric& fabric, const FabricPort& from, const FabricPort& to);
 /// Ways round a link over two others that have something left, for adaptive routing where it is full: of a dragonfly
-/// over each third router of a group, or each third group. Empty otherwise.
+/// over each third router of a group, or each third group; of a HyperX over each third router of a line. Empty
+/// otherwise.
 std::vector<std::array<FabricWay::Hop, 2>> fabric_detours(const Fabric& fabric, std::uint64_t link);
 /// Are there such ways?
 bool has_detours(const Fabric& fabric);

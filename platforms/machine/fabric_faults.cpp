@@ -128,10 +128,11 @@ std::string cut_off_routers(const Fabric& fabric) {
   for (const CableFault& fault : fabric.faults) {
     if (fault.share > 0) continue;
     const bool groups = fault.cable == Cable::groups;
-    const int first = groups ? 0 : fault.a / fabric.size[1] * fabric.size[1];
-    const int count = groups ? fabric.size[0] : fabric.size[1];
+    const RouterLine line =
+        groups ? RouterLine{.count = fabric.size[0]} : line_through(fabric, fault.a, fault.b).value();
     bool round = false;
-    for (int third = first; third < first + count && !round; ++third) {
+    for (std::int64_t place = 0; place < line.count && !round; ++place) {
+      const int third = static_cast<int>(line.at(place));
       round = third != fault.a && third != fault.b && !is_gone(fault.cable, fault.a, third) &&
               !is_gone(fault.cable, third, fault.b);
     }
@@ -190,28 +191,33 @@ std::vector<CableFault> Fabric::cables(std::string_view name, double share, int 
     throw UsageError(fmt::format("a {} has leaf0, leaf0-up0, pod-switch0{}", to_string(shape),
                                  tree.ports.pod_up > 0 ? ", pod-switch0-up0, core0" : " or spine0"));
   }
-  if (shape == FabricShape::dragonfly) {
-    const bool one = are({"group", "group", "cable"}) && words[2].second == -1;
-    if (one || are({"group", "group"}) || are({"router", "router"})) {
-      const bool routers = words[0].first == "router";
-      const std::int64_t count = routers ? std::int64_t{size[0]} * size[1] : size[0];
+  if (has_routers()) {
+    const bool dragonfly = shape == FabricShape::dragonfly;
+    const bool one = dragonfly && are({"group", "group", "cable"}) && words[2].second == -1;
+    if (one || (dragonfly && are({"group", "group"})) || are({"router", "router"})) {
+      const bool is_router = words[0].first == "router";
+      const std::int64_t count = is_router ? routers() : size[0];
       for (int i = 0; i < 2; ++i) require_below(words[static_cast<std::size_t>(i)].second, count, words[0].first);
       const auto [a, b] = std::minmax(words[0].second, words[1].second);
-      if (a == b || (routers && a / size[1] != b / size[1])) {
-        throw UsageError(routers ? "a cable joins two routers of one group" : "a cable joins two groups");
+      if (a == b || (is_router && !line_through(*this, a, b))) {
+        throw UsageError(!is_router  ? "a cable joins two groups"
+                         : dragonfly ? "a cable joins two routers of one group"
+                                     : "a cable joins two routers of one line");
       }
-      return {{routers ? Cable::routers : one ? Cable::one_cable : Cable::groups, a, b, share}};
+      return {{is_router ? Cable::routers : one ? Cable::one_cable : Cable::groups, a, b, share}};
     }
     if (are({"router"})) {
-      require_below(words[0].second, std::int64_t{size[0]} * size[1], "router");
+      require_below(words[0].second, routers(), "router");
       const int mine = words[0].second;
       std::vector<CableFault> all;
-      for (int other = mine / size[1] * size[1]; other < (mine / size[1] + 1) * size[1]; ++other) {
-        if (other != mine) all.push_back({Cable::routers, std::min(mine, other), std::max(mine, other), share});
+      for (int other = 0; other < routers(); ++other) {
+        if (line_through(*this, mine, other))
+          all.push_back({Cable::routers, std::min(mine, other), std::max(mine, other), share});
       }
       return all;
     }
-    throw UsageError("a dragonfly has router0, router0-router1, group0-group1, group0-group1-cable");
+    throw UsageError(dragonfly ? "a dragonfly has router0, router0-router1, group0-group1, group0-group1-cable"
+                               : "a hyperx has router0, router0-router1");
   }
   if (shape == FabricShape::torus) {
     if (!are({"node", "node"})) throw UsageError("a torus has node0-node1");
@@ -252,9 +258,9 @@ std::optional<std::vector<FabricPort>> Fabric::ports_at(std::string_view name, i
     }
     return all;
   }
-  if (word == "router" && shape == FabricShape::dragonfly) {
-    require_below(number, std::int64_t{size[0]} * size[1], "router");
-    add_nodes(std::int64_t{number} * size[2], size[2], std::nullopt);
+  if (word == "router" && has_routers()) {
+    require_below(number, routers(), "router");
+    add_nodes(std::int64_t{number} * nodes_of_router(), nodes_of_router(), std::nullopt);
     return all;
   }
   return std::nullopt;

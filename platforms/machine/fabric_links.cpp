@@ -45,6 +45,26 @@ double left_between(const Fabric& fabric, Cable cable, std::int64_t one, std::in
   return left_of(fabric, cable, std::min(one, other), std::max(one, other));
 }
 
+std::optional<RouterLine> line_through(const Fabric& fabric, std::int64_t one, std::int64_t other) {
+  if (one == other) return std::nullopt;
+  if (fabric.shape == FabricShape::dragonfly) {
+    const std::int64_t routers = fabric.size[1];
+    if (one / routers != other / routers) return std::nullopt;
+    return RouterLine{one / routers * routers, 1, routers};
+  }
+  std::int64_t stride = 1;
+  for (std::size_t dimension = 0; dimension + 1 < fabric.size.size(); ++dimension) {
+    const std::int64_t count = fabric.size[dimension];
+    const std::int64_t at = one / stride % count;
+    if (at != other / stride % count) {
+      const RouterLine line{one - at * stride, stride, count};
+      return line.at(other / stride % count) == other ? std::optional(line) : std::nullopt;
+    }
+    stride *= count;
+  }
+  return std::nullopt;
+}
+
 namespace {
 
 /// From a switch of the second level of one pod to its like in another.

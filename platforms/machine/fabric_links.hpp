@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "platforms/machine/fabric.hpp"
@@ -46,6 +47,17 @@ double left_between(const Fabric& fabric, CableFault::Cable cable, std::int64_t 
 /// takes what the narrower of its cables up and down has.
 Rate rate_between_leaves(const Fabric& fabric, int nics, std::int64_t from, std::int64_t to);
 Rate rate_between_pods(const Fabric& fabric, int nics, std::int64_t from, std::int64_t to);
+
+/// The routers that are joined two by two and have these two among them: of a dragonfly a group, of a HyperX a line.
+/// Nothing: they are no two different ones of such.
+struct RouterLine {
+  std::int64_t first = 0;
+  std::int64_t stride = 1;
+  std::int64_t count = 0;
+
+  [[nodiscard]] std::int64_t at(std::int64_t place) const { return first + place * stride; }
+};
+std::optional<RouterLine> line_through(const Fabric& fabric, std::int64_t one, std::int64_t other);
 
 /// The node that is next to one of a torus.
 std::int64_t torus_neighbour(const Fabric& fabric, std::int64_t node, std::size_t dimension, bool forward);

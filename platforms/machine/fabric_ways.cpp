@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -238,6 +239,38 @@ class Dragonfly {
   FabricWay way_{};
 };
 
+/// Dimension by dimension to the router that has the target's place there, over a third one of the line where the cable
+/// is gone. Where a link is full, fabric_detours() lead round it.
+FabricWay hyperx_way(const Fabric& fabric, const FabricPort& from, const FabricPort& to) {
+  FabricWay way;
+  std::int64_t here = from.node / fabric.nodes_of_router();
+  const std::int64_t target = to.node / fabric.nodes_of_router();
+  const auto is_joined = [&](std::int64_t one, std::int64_t other) {
+    return left_between(fabric, Cable::routers, one, other) > 0;
+  };
+  const auto step_to = [&](std::int64_t router) {
+    const std::uint64_t link = link_number(LinkKind::local, here, router);
+    way.hops.push_back({link, fabric_link_rate(fabric, from.nics, link)});
+    ++way.switches;
+    here = router;
+  };
+  std::int64_t stride = 1;
+  for (std::size_t dimension = 0; dimension + 1 < fabric.size.size(); stride *= fabric.size[dimension++]) {
+    const std::int64_t count = fabric.size[dimension];
+    const std::int64_t next = here + (target / stride % count - here / stride % count) * stride;
+    const std::optional<RouterLine> line = line_through(fabric, here, next);
+    if (!line) continue;
+    for (std::int64_t place = 0; !is_joined(here, next) && place < line->count; ++place) {
+      const std::int64_t third = line->at(place);
+      if (third == here || third == next || !is_joined(here, third) || !is_joined(third, next)) continue;
+      step_to(third);
+      break;
+    }
+    step_to(next);
+  }
+  return way;
+}
+
 }  // namespace
 
 FabricWay fabric_way(const Fabric& fabric, const FabricPort& from, const FabricPort& to) {
@@ -252,6 +285,8 @@ FabricWay fabric_way(const Fabric& fabric, const FabricPort& from, const FabricP
       return Dragonfly(fabric, from, to).way();
     case FabricShape::torus:
       return torus_way(fabric, from, to);
+    case FabricShape::hyperx:
+      return hyperx_way(fabric, from, to);
   }
   return {};
 }
@@ -261,23 +296,21 @@ std::vector<FabricWay> fabric_ways(const Fabric& fabric, const FabricPort& from,
   return {fabric_way(fabric, from, to)};
 }
 
-bool has_detours(const Fabric& fabric) {
-  return fabric.shape == FabricShape::dragonfly && fabric.routing == FabricRouting::adaptive;
-}
+bool has_detours(const Fabric& fabric) { return fabric.has_routers() && fabric.routing == FabricRouting::adaptive; }
 
 std::vector<std::array<FabricWay::Hop, 2>> fabric_detours(const Fabric& fabric, std::uint64_t link) {
   if (!has_detours(fabric)) return {};
   const auto [kind, from, to] = link_ends(link);
   if (kind != LinkKind::local && kind != LinkKind::global) return {};
-  const bool local = kind == LinkKind::local;
-  const std::int64_t first = local ? from / fabric.size[1] * fabric.size[1] : 0;
-  const std::int64_t count = fabric.size[local ? 1 : 0];
+  const RouterLine line =
+      kind == LinkKind::local ? line_through(fabric, from, to).value() : RouterLine{.count = fabric.size[0]};
   const auto hop = [&, kind = kind](std::int64_t a, std::int64_t b) {
     const std::uint64_t number = link_number(kind, a, b);
     return FabricWay::Hop{number, fabric_link_rate(fabric, 1, number)};
   };
   std::vector<std::array<FabricWay::Hop, 2>> all;
-  for (std::int64_t third = first; third < first + count; ++third) {
+  for (std::int64_t place = 0; place < line.count; ++place) {
+    const std::int64_t third = line.at(place);
     if (third == from || third == to) continue;
     const std::array detour{hop(from, third), hop(third, to)};
     if (std::ranges::all_of(detour, [](const FabricWay::Hop& each) { return each.rate > Rate{}; })) {

@@ -40,6 +40,9 @@ class Painter {
       case FabricShape::torus:
         torus();
         break;
+      case FabricShape::hyperx:
+        hyperx();
+        break;
     }
     return std::move(picture_);
   }
@@ -108,6 +111,20 @@ class Painter {
       for (std::int64_t b = a + 1; b < groups; ++b) {
         join(group(a), group(b), fabric_.core_rate(), left_of(fabric_, Cable::groups, a, b),
              fabric_.size.size() > 3 ? fabric_.size[3] : 1);
+      }
+    }
+  }
+
+  void hyperx() {
+    const auto router = [](std::int64_t number) { return fmt::format("router{}", number); };
+    const std::int64_t routers = filled(fabric_.nodes_of_router());
+    for (std::int64_t number = 0; number < routers; ++number) {
+      add(router(number), 0, number * fabric_.nodes_of_router(), fabric_.nodes_of_router());
+    }
+    for (std::int64_t a = 0; a < routers; ++a) {
+      for (std::int64_t b = a + 1; b < routers; ++b) {
+        if (!line_through(fabric_, a, b)) continue;
+        join(router(a), router(b), fabric_.switch_rate(), left_of(fabric_, Cable::routers, a, b));
       }
     }
   }

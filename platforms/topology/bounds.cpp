@@ -183,6 +183,28 @@ void cut_routers(std::vector<Cut>& cuts, const Fabric& fabric, const std::vector
   }
 }
 
+/// Along each dimension, the first places of all lines from the others.
+void cut_lines(std::vector<Cut>& cuts, const Fabric& fabric, const std::vector<Place>& places) {
+  std::int64_t stride = 1;
+  for (std::size_t dimension = 0; dimension + 1 < fabric.size.size(); stride *= fabric.size[dimension++]) {
+    for (int end = 1; end < fabric.size[dimension]; ++end) {
+      const auto inside = [=, &fabric](std::int64_t router) { return router / stride % fabric.size[dimension] < end; };
+      double out = 0;  // what comes in has as many
+      for (std::int64_t router = 0; router < fabric.routers(); ++router) {
+        const std::int64_t first = router - router / stride % fabric.size[dimension] * stride;
+        for (int place = end; inside(router) && place < fabric.size[dimension]; ++place) {
+          out += rate(fabric_link_rate(fabric, 1, link_number(LinkKind::local, router, first + place * stride)));
+        }
+      }
+      auto [made, keys] = cut(
+          "routers", places, [&](const Place& place) { return inside(place.node / fabric.nodes_of_router()); },
+          [&](bool in) { return fmt::format("{} {} of dimension {}", in ? "before" : "from", end, dimension); });
+      made.wires = [out](int) { return Wires{out, out}; };
+      cuts.push_back(std::move(made));
+    }
+  }
+}
+
 void cut_groups(std::vector<Cut>& cuts, const Topology& topology, const std::vector<Place>& places) {
   const Fabric& fabric = *topology.platform().fabric;
   const int nodes = fabric.size[1] * fabric.size[2];
@@ -251,6 +273,9 @@ std::vector<Cut> cuts_of(const Topology& topology, const std::vector<Place>& pla
       break;
     case FabricShape::torus:
       cut_torus(cuts, topology, places);
+      break;
+    case FabricShape::hyperx:
+      cut_lines(cuts, *topology.platform().fabric, places);
       break;
     case FabricShape::one_switch:
     case FabricShape::rail_only:

@@ -136,8 +136,8 @@ bool cross_cable(const Platform& platform, std::string_view text, std::span<cons
       const int of_pod = ports.pod_down / leaves * fabric.size[0];
       return both(some_of(cable.a / ports.up * of_pod, of_pod));
     }
-    // Any ring may be the way of two that lie elsewhere in it, or go round.
-    if (cable.cable == CableFault::Cable::ring) return nodes.size() > 1;
+    // Any ring or line may be the way of two that lie elsewhere in it, or go round.
+    if (cable.cable == CableFault::Cable::ring || fabric.shape == FabricShape::hyperx) return nodes.size() > 1;
     if (cable.cable == CableFault::Cable::routers) {
       return both(some_of(cable.a * fabric.size[2], fabric.size[2])) ||
              both(some_of(cable.b * fabric.size[2], fabric.size[2]));

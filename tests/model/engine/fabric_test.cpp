@@ -259,6 +259,19 @@ TEST(Dragonfly, SimGridDoesNotKnowPacketsThatGoRound) {
             Seconds{});
 }
 
+/// Eight routers along one dimension are a group of a dragonfly. Of two dimensions of two and four all send to the
+/// second half of four: links to it, and detours over two more.
+TEST(Hyperx, IsAsItsBisectionSays) {
+  Platform platform = eight_hgx(FabricShape::hyperx, {2, 4, 1}, FabricRouting::adaptive);
+  const double share = platform.fabric->bisection(8, 8);
+  EXPECT_DOUBLE_EQ(share, 2 / 8.0);
+  EXPECT_NEAR(bisection_us(platform, 64_MiB) / (64_MiB / 48.5_GBps).microseconds(), 1 / share, 0.01 / share);
+}
+TEST(Hyperx, OfOneDimensionIsAGroup) {
+  const Platform platform = eight_hgx(FabricShape::hyperx, {8, 1}, FabricRouting::adaptive);
+  EXPECT_NEAR(bisection_us(platform, 64_MiB) / (64_MiB / 48.5_GBps).microseconds(), 2, 2 * 0.01);
+}
+
 struct Spread {
   int nodes = 0;
   FabricRouting routing = FabricRouting::adaptive;

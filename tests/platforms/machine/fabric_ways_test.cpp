@@ -22,6 +22,7 @@ constexpr FabricShape kTree = FabricShape::fat_tree;
 constexpr FabricShape kRails = FabricShape::rails;
 constexpr FabricShape kDragonfly = FabricShape::dragonfly;
 constexpr FabricShape kTorus = FabricShape::torus;
+constexpr FabricShape kHyperx = FabricShape::hyperx;
 
 /// Adapters of 25 GB/s, links of 50 between switches and of 100 to the highest level, and what is left of cables.
 struct Made {
@@ -212,6 +213,22 @@ TEST(FabricWays, ThroughADragonflyLeadRoundLinksWherePacketsFindThem) {
   EXPECT_TRUE(detours(global, 0, 2).empty()) << "only where messages find their ways themselves";
 }
 
+TEST(FabricWays, ThroughAHyperxTakeOneDimensionAfterTheOther) {
+  Made made{.shape = kHyperx, .size = {3, 4, 2}};
+  EXPECT_EQ(way(made, {0}, {1}), "1: ");
+  EXPECT_EQ(way(made, {0}, {4}), "2: router 0 to 2 @50");
+  EXPECT_EQ(way(made, {0}, {18}), "2: router 0 to 9 @50") << "of the other dimension";
+  EXPECT_EQ(way(made, {0}, {23}), "3: router 0 to 2 @50, router 2 to 11 @50");
+  made.faults = {{"router0-router2", 0}, {"router11-router2", 0.5}};
+  EXPECT_EQ(way(made, {0}, {23}), "4: router 0 to 1 @50, router 1 to 2 @50, router 2 to 11 @25");
+  made.routing = FabricRouting::adaptive;
+  const auto count = [&](int from, int to) {
+    return fabric_detours(made.fabric(), link_number(LinkKind::local, from, to)).size();
+  };
+  EXPECT_EQ(count(0, 1), 0U) << "the third router of its line has lost its cable";
+  EXPECT_EQ(count(0, 9), 2U);
+}
+
 TEST(FabricWays, ThroughATorusAndWhereNothingIsJoined) {
   const Made torus{.shape = kTorus, .size = {4, 3}, .faults = {{"node1-node2", 0.5}}};
   EXPECT_EQ(way(torus, {0}, {6}),
@@ -302,6 +319,11 @@ TEST(Cables, OfOtherShapesHaveNamesAndTheirSwitchesToo) {
                                                     {"node1-node1", "nodes 1 and 1 are no neighbours"},
                                                     {"node0-node12", "there is no node 12; there are 0 to 11"},
                                                     {"node0", "a torus has node0-node1"}});
+  expect_cables({.shape = kHyperx, .size = {3, 2, 4}}, {{"router4", "routers 1-4, routers 3-4, routers 4-5"},
+                                                        {"router5-router2", "routers 2-5"},
+                                                        {"router0-router4", "a cable joins two routers of one line"},
+                                                        {"router6", "there is no router 6; there are 0 to 5"},
+                                                        {"group0-group1", "a hyperx has router0, router0-router1"}});
   const std::string none = "a switch has no cables that messages could go round";
   expect_cables({.shape = FabricShape::one_switch}, {{"switch", ""}, {"switch0", none}, {"leaf0", none}});
   expect_cables({.shape = FabricShape::rail_only, .nics = 8},
@@ -333,6 +355,7 @@ TEST(Ports, AreThoseOfTheNodesAtASwitch) {
   EXPECT_EQ(ports({.shape = FabricShape::rail_only}, "leaf3", 2), "0/3 1/3");
   EXPECT_EQ(ports({.shape = kDragonfly, .size = {3, 4, 2}}, "router3", 7), "6/0 6/1 6/2 6/3");
   EXPECT_EQ(ports({.shape = kDragonfly, .size = {3, 4, 2}}, "leaf0", 7), "no switch of nodes");
+  EXPECT_EQ(ports({.shape = kHyperx, .size = {2, 2, 1}}, "router3", 4), "3/0 3/1 3/2 3/3");
   EXPECT_EQ(ports({.shape = FabricShape::one_switch}, "switch", 1), "0/0 0/1 0/2 0/3");
   EXPECT_EQ(ports({.shape = FabricShape::one_switch}, "switch0", 1), "no switch of nodes");
   EXPECT_THROW(ports(tree, "leaf3", 4), UsageError);
@@ -387,6 +410,11 @@ TEST(Cables, ThatAreGoneMayCutOffWhatIsNamed) {
   EXPECT_EQ(dragonfly({{"group0-group1", 0}, {"group1-group2", 0.1}}), "");
   EXPECT_EQ(dragonfly({{"router4-router5", 0}, {"router4-router6", 0}}), "") << "router 7 is left";
   EXPECT_EQ(dragonfly({{"router4-router5", 0}, {"router4-router6", 0}, {"router4-router7", 0}}), "routers 4 and 5");
+  const auto hyperx = [&](const Faults& faults) {
+    return cut({.shape = kHyperx, .size = {3, 4, 2}, .faults = faults});
+  };
+  EXPECT_EQ(hyperx({{"router0-router2", 0}}), "");
+  EXPECT_EQ(hyperx({{"router0-router2", 0}, {"router1-router2", 0}}), "routers 0 and 2");
   EXPECT_EQ(dragonfly({{"router4-router5", 0}, {"router0-router2", 0}, {"router8-router9", 0}}), "") << "three groups";
 }
 

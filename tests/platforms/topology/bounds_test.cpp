@@ -113,6 +113,13 @@ TEST(Bounds, RoutersOfADragonflyHaveTheirCablesToOthers) {
   EXPECT_DOUBLE_EQ(all_to_all({.shape = FabricShape::dragonfly, .size = {1, 4, 6}}, 12).blocks, 12);
 }
 
+/// Lines of two routers of four nodes: four cables between the halves of eight nodes each.
+TEST(Bounds, LinesOfAHyperxHaveTheirCables) {
+  const Wires lines = all_to_all({.shape = FabricShape::hyperx, .size = {2, 2, 4}}, 16);
+  EXPECT_DOUBLE_EQ(lines.blocks, 8 * 8 / 2.0);
+  EXPECT_EQ(lines.of, "routers before 1 of dimension 0, out");
+}
+
 TEST(Bounds, OneSwitchBoundsNothing) {
   const Wires wires = all_to_all({}, 4);
   EXPECT_DOUBLE_EQ(wires.blocks, 3);
