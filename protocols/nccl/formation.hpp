@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "protocols/core/rank.hpp"
 #include "protocols/gpu/program.hpp"
 #include "protocols/nccl/search.hpp"
 
