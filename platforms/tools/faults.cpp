@@ -43,9 +43,22 @@ Degraded parse_degraded(const std::string& text) {
   return {text.substr(0, equals), percent / 100};
 }
 
+/// The part of a node, as it is typed, "0/hca0", where `name` is what it is called in the files, "node0-hca0", and
+/// where `names` has such a part.
+std::string as_typed(const std::string& name, const std::vector<std::string>& names) {
+  static constexpr std::string_view kNode = "node";
+  const std::size_t dash = name.find('-');
+  const std::size_t digits_end = name.find_first_not_of("0123456789", kNode.size());
+  if (!name.starts_with(kNode) || dash == std::string::npos || digits_end != dash || dash == kNode.size()) return name;
+  const std::string part = name.substr(dash + 1);
+  const bool known = std::ranges::any_of(names, [&](const auto& each) { return each == part || each == name; });
+  return known ? name.substr(kNode.size(), dash - kNode.size()) + "/" + part : name;
+}
+
 [[noreturn]] void refuse_name(std::string_view option, const std::string& text, const std::string& name,
                               const std::string& kind, const std::vector<std::string>& names) {
-  const std::string meant = closest(name, names);
+  const std::string typed = as_typed(name, names);
+  const std::string meant = typed == name ? as_typed(closest(name, names), names) : typed;
   refuse_fault(option, text,
                fmt::format("there is no {} '{}'{}; there is: {}", kind, name,
                            meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant), fmt::join(names, ", ")));

@@ -347,6 +347,7 @@ Answer Topology::gpu_drives_adapter(const Path& path) const {
 }
 
 const Hub* Topology::reducing_hub(std::size_t a, std::size_t b) const {
+  if (a == b || !peer_access(a, b)) return nullptr;
   const Route route = copy_route({Location::Kind::gpu, a}, {Location::Kind::gpu, b});
   if (route.size() != 2) return nullptr;
   const Link& link = graph_.links[route.front().link];
@@ -355,7 +356,7 @@ const Hub* Topology::reducing_hub(std::size_t a, std::size_t b) const {
 }
 
 Answer Topology::switch_reduces(std::size_t a, std::size_t b) const {
-  if (a != b && peer_access(a, b) && reducing_hub(a, b) != nullptr) return Answer::granted();
+  if (reducing_hub(a, b) != nullptr) return Answer::granted();
   return Answer::refused("no switch that joins " + graph_.gpus[a].name + " and " + graph_.gpus[b].name +
                          " adds up: the platform says that of a hub by 'reduces'");
 }

@@ -281,8 +281,7 @@ const Machine::LinkSlots& Machine::slots_in(const std::string& nic, Location to)
 
 Rate Machine::adding_up(const Topology& topology, std::size_t gpu) {
   for (std::size_t other = 0; other < topology.graph().gpus.size(); ++other) {
-    const Hub* const hub = other == gpu ? nullptr : topology.reducing_hub(gpu, other);
-    if (hub != nullptr) return hub->reduces->value;
+    if (const Hub* const hub = topology.reducing_hub(gpu, other)) return hub->reduces->value;
   }
   assert(false && "asked of a GPU without such a switch");
   return {};

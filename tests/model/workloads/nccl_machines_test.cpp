@@ -1,4 +1,5 @@
 // What NCCL's rule makes of whole machines: it goes by their wiring, and what fails makes nothing faster.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "model/study/child_process.hpp"
 #include "platforms/machine/degraded.hpp"
 #include "platforms/reader/platform_reader.hpp"
+#include "platforms/tools/faults.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/registry.hpp"
 
@@ -89,6 +91,17 @@ std::vector<std::string> known_of(const Platform& platform) {
   return known;
 }
 
+/// What libraries ask, unless the platform is of no machine that was built, or of any desktop.
+TEST(NcclMachines, EveryPlatformSaysWhoseCpusItHas) {
+  std::vector<std::string> unnamed;
+  for (const fs::path& file : all_machines()) {
+    const Platform platform = read_platform(file);
+    const Topology topology(platform);
+    if (topology.facts_of({.node = 0, .gpu = 0}).cpu == Cpu::unknown) unnamed.push_back(file.stem());
+  }
+  EXPECT_THAT(unnamed, ::testing::ElementsAre("imaginary-2030", "rtx4090-no-peers", "workstation"));
+}
+
 /// Every GPU of every platform under other names, among them those that others are sold under.
 TEST(NcclMachines, NamesOfGpusChangeNothing) {
   int renamed = 0;
@@ -138,6 +151,23 @@ TEST(NcclMachines, ALinkThatFailsOrIsSlowMakesNothingFaster) {
       std::erase_if(failed.node.links, [&](const Link& each) { return each.name == link.name; });
       EXPECT_GE(all_reduce(failed, ranks, kSize).time, before * 0.999) << name << " without " << link.name;
     }
+  }
+}
+
+/// Its GPU takes the next one, and the node is a kind of its own, whose GPUs no switch joins to those of others.
+TEST(NcclMachines, AnAdapterThatIsGoneMakesNothingFaster) {
+  constexpr int kRanks = 16;
+  constexpr Bytes kSize = 64_MiB;
+  const auto with = [](const std::string& failed) {
+    const fs::path file = TWINLINK_SOURCE_DIR "/platforms/hgx-h100.yaml";
+    return all_reduce(read_platform(file, {}, failed.empty() ? Faults{} : Faults{.failed = {failed}}), kRanks, kSize);
+  };
+  const Sum whole = with("");
+  ASSERT_THAT(whole.way, ::testing::HasSubstr("by the switch"));
+  for (const char* failed : {"0/hca0", "1/hca7", "hca3"}) {
+    const Sum left = with(failed);
+    EXPECT_GT(left.time, whole.time) << failed << ": two GPUs share an adapter";
+    EXPECT_THAT(left.way, ::testing::HasSubstr("by the switch")) << failed;
   }
 }
 

@@ -115,6 +115,7 @@ TEST(Faults, ADeadAdaptersGpusTakeTheNearestThatIsLeft) {
 TEST(Faults, AnUnknownNameIsToldFromARightOne) {
   EXPECT_THAT(refusal("keeneland-kids", {.failed = {"gpu1-pci"}}), HasSubstr("did you mean 'gpu1-pcie'?"));
   EXPECT_THAT(refusal("keeneland-kids", {.degraded = {"qpj=50%"}}), HasSubstr("did you mean 'qpi'?"));
+  EXPECT_THAT(refusal("keeneland-kids", {.failed = {"node1-hca0"}}), HasSubstr("did you mean '1/hca0'?"));
 }
 
 TEST(Faults, AShareIsAboveNothingAndNotAboveAll) {
@@ -321,7 +322,7 @@ TEST(Faults, OnlyNodesThatThereAreHaveParts) {
   for (const std::string last : {"119/gpu0", "119-119/gpu0"}) {
     EXPECT_EQ(Topology(sick("keeneland-kids", {.failed = {last}})).places().size(), 359U) << last;
   }
-  EXPECT_THAT(refusal("keeneland-kids", {.failed = {"1/qpj"}}), HasSubstr("did you mean 'node1-qpi'?"));
+  EXPECT_THAT(refusal("keeneland-kids", {.failed = {"1/qpj"}}), HasSubstr("did you mean '1/qpi'?"));
 }
 
 TEST(Faults, OfSeveralAdaptersThoseThatAreLeftStay) {
