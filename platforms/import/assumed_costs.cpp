@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,6 +63,30 @@ void assume_copies(Platform& platform) {
                                .per_chunk = assumed(9.3_us, kAsH200)};
 }
 
+/// A copy within a GPU reads and writes: half of what the memory has by the data sheet of one of that capability.
+void assume_copies_within(GpuType& type, const Platform& platform) {
+  struct Memory {
+    int capability;
+    Rate rate;
+    const char* of;
+  };
+  static constexpr std::array kMemories{Memory{70, 900.0_GBps, "V100"},   Memory{75, 672.0_GBps, "TITAN RTX"},
+                                        Memory{80, 1555.0_GBps, "A100"},  Memory{86, 696.0_GBps, "A40"},
+                                        Memory{89, 864.0_GBps, "L40S"},   Memory{90, 3350.0_GBps, "H100"},
+                                        Memory{100, 8000.0_GBps, "B200"}, Memory{120, 1792.0_GBps, "RTX 5090"}};
+  constexpr int kTen = 10;
+  const int capability = kTen * type.capability_major + type.capability_minor;
+  const auto* const above = std::ranges::upper_bound(kMemories, capability, {}, &Memory::capability);
+  if (above == kMemories.begin()) return;
+  const Memory& like = *std::prev(above);
+  for (const CopyKind kind : {CopyKind::device_to_device, CopyKind::kernel_local}) {
+    type.copies[kind] = platform.copies.at(kind);
+    type.copies[kind].rate =
+        assumed(Rate{like.rate.bytes_per_second() / 2},
+                fmt::format("half of what the memory of a {} has by its data sheet; a guess for this GPU", like.of));
+  }
+}
+
 RuntimeCosts assumed_runtime() {
   return {.allocate_device = assumed(80.0_us, kAsH200),
           .ipc_export = assumed(0.05_us, kAsH200),
@@ -76,9 +102,12 @@ RuntimeCosts assumed_runtime() {
           .deregister = assumed(16.0_us, kAsUcxConstants)};
 }
 
-BlockCosts assumed_blocks() {
-  const char* const as_nccl = "as NCCL's constants for Hopper between NVLinks; a guess for this machine";
-  return {.rate = assumed(36.7_GBps, as_nccl),
+BlockCosts assumed_blocks(int capability_major) {
+  constexpr int kBlackwell = 10;
+  const bool blackwell = capability_major >= kBlackwell;
+  const char* const as_nccl = blackwell ? "as NCCL's constants for Blackwell between NVLinks; a guess for this machine"
+                                        : "as NCCL's constants for Hopper between NVLinks; a guess for this machine";
+  return {.rate = assumed(blackwell ? 40.0_GBps : 36.7_GBps, as_nccl),
           .ll = assumed(0.6_us, as_nccl),
           .ll128 = assumed(1.9_us, as_nccl),
           .simple = assumed(3.4_us, as_nccl)};
@@ -139,10 +168,14 @@ void borrow_costs(Platform& platform, const Platform& base) {
     memory.copy_rate = borrowed(like.copy_rate);
     memory.cache = borrowed(like.cache);
   }
-  for (const auto& [kind, cost] : base.copies) platform.copies[kind] = borrowed(cost);
-  for (const GpuType& type : base.gpu_types) {
-    for (const auto& [kind, cost] : type.copies) platform.copies[kind] = borrowed(cost);
-  }
+  const auto borrow_copies = [&](const CopyCosts& copies) {
+    for (const auto& [kind, cost] : copies) {
+      platform.copies[kind] = borrowed(cost);
+      for (GpuType& type : platform.gpu_types) type.copies.erase(kind);
+    }
+  };
+  borrow_copies(base.copies);
+  for (const GpuType& type : base.gpu_types) borrow_copies(type.copies);
   const auto with_blocks =
       std::ranges::find_if(base.gpu_types, [](const auto& type) { return type.blocks.has_value(); });
   for (GpuType& type : platform.gpu_types) {
@@ -168,7 +201,8 @@ void assume_costs(Platform& platform, const Platform* base) {
   assume_copies(platform);
   constexpr int kVolta = 7;  // NCCL's oldest
   for (GpuType& type : platform.gpu_types) {
-    if (type.capability_major >= kVolta) type.blocks = assumed_blocks();
+    if (type.capability_major >= kVolta) type.blocks = assumed_blocks(type.capability_major);
+    assume_copies_within(type, platform);
   }
   platform.runtime = assumed_runtime();
   platform.intra_node = assumed_shared_memory();

@@ -86,7 +86,7 @@ class Builder {
       assume("GPUs reach each other where the wiring lets them, for no driver was asked");
     }
     assume_costs(platform_, base);
-    forget_blocks_of_amd();
+    forget_costs_of_amd();
     assume("the costs of copies, of the runtime and of messages" + (base == nullptr ? "" : ": as on " + base->name));
     describe();
   }
@@ -223,14 +223,15 @@ class Builder {
     }
   }
 
-  /// What is assumed of thread blocks is NVIDIA's.
-  void forget_blocks_of_amd() {
+  /// What is assumed of thread blocks and of a GPU's memory is NVIDIA's.
+  void forget_costs_of_amd() {
     for (std::size_t i = 0; i < facts_.gpus.size(); ++i) {
       const GpuFacts& gpu = facts_.gpus[i];
       const bool xgmi = std::ranges::find(gpu.links, GpuLinks::Kind::xgmi, &GpuLinks::kind) != gpu.links.end();
       if (!gpu.by_amd && !xgmi && !is_of_amd(gpu.device_id)) continue;
       const auto type = std::ranges::find(platform_.gpu_types, node().gpus[i].type, &GpuType::name);
       type->blocks.reset();
+      type->copies.clear();
     }
   }
 

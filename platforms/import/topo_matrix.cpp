@@ -77,15 +77,21 @@ int nvlinks(std::string_view cell) {
   return whole_number(cell.substr(2)).value_or(0);
 }
 
-/// "GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-8f6d...)", as nvidia-smi -L and PyTorch's collect_env list them.
-std::optional<std::pair<int, std::string>> listed_gpu(const std::string& line) {
+/// "GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-8f6d...)", as nvidia-smi -L and PyTorch's collect_env list them, or
+/// "GPU 0,1,2,3: NVIDIA B200", as SGLang's check_env does: the numbers and the name.
+std::optional<std::pair<std::vector<int>, std::string>> listed_gpus(const std::string& line) {
   static constexpr std::string_view kGpu = "GPU ";
   const std::size_t colon = line.find(": ");
   if (!line.starts_with(kGpu) || colon == std::string::npos) return std::nullopt;
-  const auto number = whole_number(std::string_view(line).substr(kGpu.size(), colon - kGpu.size()));
-  if (!number) return std::nullopt;
+  std::vector<int> numbers;
+  std::istringstream list(line.substr(kGpu.size(), colon - kGpu.size()));
+  for (std::string each; std::getline(list, each, ',');) {
+    const auto number = whole_number(each);
+    if (!number) return std::nullopt;
+    numbers.push_back(*number);
+  }
   const std::string name = line.substr(colon + 2);
-  return std::pair(*number, name.substr(0, name.find(" (")));
+  return std::pair(std::move(numbers), name.substr(0, name.find(" (")));
 }
 
 class MatrixImport {
@@ -128,7 +134,9 @@ class MatrixImport {
     } else if (words.size() == 2 && words[0].starts_with("NIC") && words[0].ends_with(':')) {
       legend_.try_emplace(words[0].substr(0, words[0].size() - 1), words[1]);
     }
-    if (auto gpu = listed_gpu(line)) models_.insert(*std::move(gpu));
+    if (const auto listed = listed_gpus(line)) {
+      for (const int gpu : listed->first) models_.try_emplace(gpu, listed->second);
+    }
   }
 
   void read_above(const std::vector<std::string>& words, const std::string& line, int number) {

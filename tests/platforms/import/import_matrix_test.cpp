@@ -232,6 +232,12 @@ TEST(ImportMatrix, TheModelIsWhatTheReportOrTheUserSays) {
   EXPECT_EQ(imported(listed + matrix(2, "NV12", 2)).type_of(1).memory.value, Bytes{80'000'000'000});
   EXPECT_THAT(notes(listed + matrix(2, "NV12", 2)), ::testing::IsEmpty());
   EXPECT_THAT(notes(matrix(2, "NV12", 2)), Contains(StartsWith("nvidia-smi topo -m does not tell which GPU this is")));
+  const std::string together = "GPU 0,1: NVIDIA B200\nGPU 0,1 Compute Capability: 10.0\n";
+  const Platform alike = imported(together + matrix(2, "NV18", 2));
+  for (const std::size_t gpu : {0U, 1U}) {
+    EXPECT_EQ(alike.type_of(gpu).model, "NVIDIA B200");
+    EXPECT_EQ(alike.type_of(gpu).capability_major, 10) << "and not that of Hopper, which has as many links";
+  }
   const Platform blackwell = imported(matrix(8, "NV18", 4), "B200");
   EXPECT_EQ(blackwell.type_of(0).model, "NVIDIA B200");
   EXPECT_DOUBLE_EQ(gigabytes(link_of(blackwell, "gpu0-nvlink").forward), 900) << "18 x 50";
