@@ -119,6 +119,7 @@ ExitCode explain(ExplainOptions options, const std::string& command_line) {
       platform, [&](const Platform& on) { return std::vector{Topology(on).path(places[0], places[1])}; }, {&any, 1},
       messages.sizes));
   all.path_taken = std::move(message.path_taken);
+  all.reasons = std::move(message.reasons);
   all.steps = steps_of(message.reports);
   all.delivered = message.delivered;
   all.half_round_trip = half_trip;

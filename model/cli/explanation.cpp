@@ -125,6 +125,7 @@ ObservedMessage observe_message(const Platform& platform, const std::vector<Plac
     bench::synchronize(rank, peer, patience);
     round();
     all.path_taken = channel->path_taken();
+    all.reasons = channel->reasons();
     // The peer may have the packed buffers open until its end is closed too.
     channel.reset();
     bench::synchronize(rank, peer, patience);
@@ -175,6 +176,8 @@ void print_choice(const Explanation& all, std::ostream& out) {
 }
 
 void print_steps(const Explanation& all, std::ostream& out) {
+  if (!all.reasons.empty()) out << fmt::format("\nWhy {} goes so\n", all.protocol);
+  for (const std::string& reason : all.reasons) out << fmt::format("  {}\n", reason);
   out << fmt::format("\nSteps of {} ({}), {}, times in microseconds\n", all.protocol, all.path_taken,
                      bench::settings_text(all.settings));
   // The end of a copy is that of its bytes; what the CPU needs to learn of it comes after.
@@ -217,6 +220,7 @@ nlohmann::json to_json(const Explanation& all) {
                       {"path_taken", all.path_taken},
                       {"delivered_us", all.delivered.microseconds()},
                       {"held_up", held_up(all)}};
+  if (!all.reasons.empty()) json["reasons"] = all.reasons;
   if (all.half_round_trip > Seconds{}) json["half_round_trip_us"] = all.half_round_trip.microseconds();
   if (all.packing.needed()) json["layout"] = to_string(all.packing.layout);
   for (const auto& [protocol, text] : all.verdicts) json["protocols"][protocol] = text;

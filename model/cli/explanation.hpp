@@ -21,7 +21,8 @@ namespace twinlink::model {
 struct ObservedMessage {
   std::vector<OpReport> reports{};  ///< in the order in which they began; times count from the start of the message
   std::string path_taken{};
-  std::vector<std::string> idle{};  ///< SimulationOptions::idle_faults
+  std::vector<std::string> reasons{};  ///< Channel::reasons()
+  std::vector<std::string> idle{};     ///< SimulationOptions::idle_faults
   Seconds delivered{};
   std::vector<LinkShare> links{};  ///< that it crossed, as link_shares() has them
 };
@@ -62,6 +63,7 @@ struct Explanation {
   std::string protocol{};
   Settings settings{};
   std::string path_taken{};
+  std::vector<std::string> reasons{};
   std::vector<ExplainedStep> steps{};
   Seconds delivered{};  ///< all times count from the start of the message
   /// Half of a round trip, which 'run' measures: the way back may be another one, and there a receiver gets ready only

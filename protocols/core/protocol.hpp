@@ -118,6 +118,8 @@ class Channel {
 
   /// The way that the bytes really take, for the result file: "staged through pageable host memory".
   [[nodiscard]] virtual std::string path_taken() const = 0;
+  /// What made the last message go so, where a rule chose by facts: "by nccl-2.28", "channels: two, for ...".
+  [[nodiscard]] virtual std::vector<std::string> reasons() const { return {}; }
   /// What this end has counted since it was opened, for the result file; always the same names in the same order. Of a
   /// protocol that delegates(): those of the ways that it has opened so far.
   [[nodiscard]] virtual std::vector<Counter> counters() const { return {}; }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "protocols/core/enum_table.hpp"
+#include "protocols/core/errors.hpp"
 
 namespace twinlink::gpu {
 namespace {
@@ -99,17 +100,31 @@ int channels_with_cells(std::uint64_t most, Operation operation, Candidate candi
   return static_cast<int>(std::max<std::uint64_t>(turns(cells, std::min(cells, turns(of_channel, cell * each))), 1));
 }
 
-int channels_for(const Ground& ground, Operation operation, Candidate candidate, Bytes bytes, int ranks,
-                 const Fixed& fixed) {
-  if (fixed.channels) return *fixed.channels;
-  const auto least = static_cast<std::uint64_t>(ground.least_channels);
-  const auto all =
-      static_cast<std::uint64_t>(is_by_switch(candidate.algorithm) ? ground.switch_channels : ground.channels);
-  const std::uint64_t wanted = bytes.count() / worth(ground, candidate.format, candidate.algorithm, ranks);
-  const std::uint64_t most = is_by_switch(candidate.algorithm) ? all : std::clamp<std::uint64_t>(wanted, 1, all);
+struct Counted {
+  int count = 1;
+  std::string why{};
+};
+
+Counted channels_for(const Ground& ground, Operation operation, Candidate candidate, Bytes bytes, int ranks,
+                     const Fixed& fixed) {
+  if (fixed.channels) return {*fixed.channels, "the user's"};
+  const bool switched = is_by_switch(candidate.algorithm);
+  const auto all = static_cast<std::uint64_t>(switched ? ground.switch_channels : ground.channels);
+  const std::string all_by = switched ? "as many as the release has for a switch" : ground.channels_by;
+  const std::uint64_t each = worth(ground, candidate.format, candidate.algorithm, ranks);
+  const std::uint64_t most = switched ? all : std::clamp<std::uint64_t>(bytes.count() / each, 1, all);
   const int used =
       ground.release->in_cells ? channels_with_cells(most, operation, candidate, bytes, ranks) : static_cast<int>(most);
-  return std::max(used, static_cast<int>(least));
+  if (used < ground.least_channels) return {ground.least_channels, "as many as there are to be at the least"};
+  if (number(used) == all) return {used, all_by};
+  std::string why = "one for each " + std::to_string(each) + " B";
+  if (number(used) != most) why = "whole cells of bytes, at most " + (most == all ? all_by : why);
+  return {used, std::move(why)};
+}
+
+/// What a proxy takes for each step.
+Seconds proxy_step(const Ground& ground) {
+  return ground.cpu == Cpu::amd ? ground.release->network_overhead_amd : ground.release->network_overhead;
 }
 
 double latency_us(const Ground& ground, Operation operation, Candidate candidate, int ranks) {
@@ -139,8 +154,7 @@ double latency_us(const Ground& ground, Operation operation, Candidate candidate
   const int crossed = twice && release.all_nodes_left ? ground.nodes : ground.nodes - 1;
   const int between = ground.nodes == 1 ? 0 : (twice ? 2 : 1) * crossed;
   // Of each step the proxies take their part.
-  const Seconds each = ground.cpu == Cpu::amd ? release.network_overhead_amd : release.network_overhead;
-  const double overhead = (candidate.format == LineFormat::simple ? 3 : 1) * each.microseconds();
+  const double overhead = (candidate.format == LineFormat::simple ? 3 : 1) * proxy_step(ground).microseconds();
   if (ground.nodes > 1) inside = std::max(inside, overhead);
   return base + (steps - between) * inside + between * hop;
 }
@@ -204,36 +218,64 @@ std::string name_of(Candidate candidate, bool of_trees) {
   return of_trees ? std::string(to_string(candidate.algorithm)) + " " + format : format;
 }
 
-/// A switch adds up slots of simple alone: of one node or domain, or of several with trees between them.
-bool can_be_switched(const Ground& ground, Operation operation, Algorithm algorithm, const Fixed& fixed) {
-  if (operation != Operation::all_reduce || !fixed.leaves(LineFormat::simple) || !fixed.leaves(algorithm)) return false;
-  if (fixed.algorithms.size() == 1) return true;
-  return ground.reduces && ground.heads.count > 1 && (ground.nodes == 1) == (algorithm == Algorithm::nvls);
+Verdict trees(const Ground& ground, Operation operation) {
+  if (operation != Operation::all_reduce) return {false, "of an all-reduce alone"};
+  if (ground.nodes == 1) return {true, "a chain of all ranks"};
+  return {true, "a binary tree of " + std::to_string(ground.nodes) + " nodes, within which ranks are chains"};
 }
 
-/// What the user leaves to choose from, rings first.
-std::vector<Candidate> candidates(const Ground& ground, Operation operation, const Fixed& fixed) {
-  std::vector<Candidate> all;
-  const bool has_lines = ground.ll128_is_off().empty();
-  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::tree}) {
-    if (algorithm == Algorithm::tree && operation != Operation::all_reduce) continue;
-    if (!fixed.leaves(algorithm) && operation == Operation::all_reduce) continue;
+/// Slots of simple alone: of one node or domain, or of several with trees between them.
+Verdict switches(const Ground& ground, Operation operation) {
+  if (operation != Operation::all_reduce) return {false, "of an all-reduce alone"};
+  if (!ground.reduces.open) return ground.reduces;
+  if (ground.heads.count < 2) return {false, "links of a GPU have no room for two sums at once"};
+  return {true, ground.reduces.why + ", whose sums " + std::to_string(ground.heads.count) + " GPUs read at " +
+                    in_gigabytes(ground.heads.within)};
+}
+
+/// What is left to choose from, rings first, and why.
+struct Offered {
+  std::vector<Candidate> all{};
+  std::vector<std::string> facts{};
+
+  void tell(const std::string& what, const Verdict& verdict) {
+    facts.push_back(what + (verdict.open ? " on: " : " off: ") + verdict.why);
+  }
+};
+
+Offered candidates(const Ground& ground, Operation operation, const Fixed& fixed) {
+  Offered offered;
+  const Verdict user{true, "the user's"};
+  const Verdict ll128 = fixed.formats.empty() ? ground.ll128() : user;
+  offered.tell(fixed.formats.empty() ? "LL128" : "formats", ll128);
+  const auto add = [&](Algorithm algorithm) {
     for (const LineFormat format : {LineFormat::ll, LineFormat::ll128, LineFormat::simple}) {
-      const bool off = format == LineFormat::ll128 && fixed.formats.empty() && !has_lines;
-      if (fixed.leaves(format) && !off) all.push_back({algorithm, format});
+      const bool off = format == LineFormat::ll128 && !ll128.open;
+      if (fixed.leaves(format) && !off) offered.all.push_back({algorithm, format});
+    }
+  };
+  const bool sums = operation == Operation::all_reduce;
+  if (fixed.leaves(Algorithm::ring) || !sums) add(Algorithm::ring);
+  const Verdict tree = trees(ground, operation);
+  if (fixed.leaves(Algorithm::tree) && tree.open) add(Algorithm::tree);
+  if (sums && !fixed.algorithms.empty()) offered.tell("algorithms", user);
+  if (sums && fixed.leaves(Algorithm::tree)) offered.tell("trees", tree);
+  const Verdict switched = switches(ground, operation);
+  for (const Algorithm algorithm : {Algorithm::nvls, Algorithm::nvls_tree}) {
+    const bool fits = (ground.nodes == 1) == (algorithm == Algorithm::nvls);
+    const bool alone = fixed.algorithms.size() == 1;  // who wants nothing else has been told where it cannot be
+    if (!sums || !fixed.leaves(algorithm) || !(fits || alone)) continue;
+    offered.tell("NVLS", switched);
+    if (fixed.leaves(LineFormat::simple) && (switched.open || alone)) {
+      offered.all.push_back({algorithm, LineFormat::simple});
     }
   }
-  for (const Algorithm algorithm : {Algorithm::nvls, Algorithm::nvls_tree}) {
-    if (can_be_switched(ground, operation, algorithm, fixed)) all.push_back({algorithm, LineFormat::simple});
+  if (!sums) offered.facts.emplace_back("trees and NVLS off: " + tree.why);
+  if (ground.nodes > 1) {
+    offered.facts.push_back("proxies: " + two_digits(proxy_step(ground).microseconds()) + " us a step, beside CPUs " +
+                            (ground.cpu == Cpu::amd ? "of AMD" : "of others than AMD"));
   }
-  return all;
-}
-
-/// "; by nccl-2.28; LL128 off: the GPUs meet over PCIe".
-std::string said_by_release(const Ground& ground, const Fixed& fixed) {
-  std::string said = "; by " + ground.release->name;
-  const std::string off = ground.ll128_is_off();
-  return !fixed.formats.empty() || off.empty() ? said : said + "; LL128 off: " + off;
+  return offered;
 }
 
 /// Messages to all ranks go at once. Buffers between nodes are shared by all of them, and have no lines.
@@ -243,13 +285,14 @@ Choice choose_for_messages(const Ground& ground, Operation operation, Bytes byte
   MessageChannels channels = message_channels(ground, each, ranks, false);
   const int counted = fixed.channels.value_or(ground.release->ll_by_most ? channels.most : channels.parts);
   const Bytes most{ground.nodes > 1 ? 0 : ground.release->most_by_ll.count() * static_cast<std::uint64_t>(counted)};
-  Choice choice{.format = each <= most ? LineFormat::ll : LineFormat::simple,
-                .why = most == Bytes{} ? "messages between nodes go by simple"
-                                       : "messages of up to " + std::to_string(most.count() / 1024) + " KiB go by ll"};
+  Choice choice{.format = each <= most ? LineFormat::ll : LineFormat::simple, .why = "by " + ground.release->name};
+  std::string format = most == Bytes{} ? "between nodes messages go by simple"
+                                       : "messages of up to " + std::to_string(most.count() / 1024) + " KiB go by ll";
   if (!fixed.leaves(choice.format)) {
     choice.format = fixed.leaves(LineFormat::simple) ? LineFormat::simple : fixed.formats.front();
-    choice.why = "the user's";
+    format = "the user's";
   }
+  choice.facts = {"format: " + format, "channels: " + (fixed.channels ? "the user's" : channels.why)};
   if (choice.format != LineFormat::simple) channels = message_channels(ground, each, ranks, true);
   choice.parts = fixed.channels.value_or(channels.parts);
   choice.channels = fixed.channels.value_or(alone ? channels.parts : channels.all);
@@ -259,32 +302,30 @@ Choice choose_for_messages(const Ground& ground, Operation operation, Bytes byte
 }  // namespace
 
 Choice choose(const Ground& ground, Operation operation, Bytes bytes, int ranks, const Fixed& fixed) {
-  const auto with = [&](Candidate candidate, std::string why) {
-    Choice choice{.format = candidate.format,
-                  .algorithm = candidate.algorithm,
-                  .channels = channels_for(ground, operation, candidate, bytes, ranks, fixed),
-                  .why = std::move(why)};
-    choice.predicted = Seconds{
-        1e-6 * predicted_us(ground, operation, candidate, bytes, ranks, fixed.channels.value_or(ground.channels))};
-    return choice;
-  };
   if (is_messages(operation)) return choose_for_messages(ground, operation, bytes, ranks, fixed);
-  const std::vector<Candidate> all = candidates(ground, operation, fixed);
-  if (all.size() == 1) return with(all.front(), "the user's");
-  // Within a node without a choice the word "ring" says nothing.
-  const bool trees = std::ranges::any_of(all, [](Candidate each) { return each.algorithm != Algorithm::ring; });
-  std::optional<Choice> best;
-  double least = 0;
-  std::string why;
-  for (const Candidate& candidate : all) {
-    const Choice choice = with(candidate, {});
-    const double us = choice.predicted->microseconds();
-    why += (why.empty() ? "predicted us: " : ", ") + name_of(candidate, trees) + " " + two_digits(us);
-    if (best && us >= least) continue;
-    best = choice;
-    least = us;
+  Offered offered = candidates(ground, operation, fixed);
+  if (offered.all.empty()) {
+    std::string facts;
+    for (const std::string& fact : offered.facts) facts += (facts.empty() ? "" : "; ") + fact;
+    throw UnavailableError("protocol 'nccl' cannot run here: of what the user leaves nothing is on (" + facts + ")");
   }
-  best->why = why + said_by_release(ground, fixed);
+  // Within a node without a choice the word "ring" says nothing.
+  const bool trees = std::ranges::any_of(offered.all, [](Candidate each) { return each.algorithm != Algorithm::ring; });
+  const int counted = fixed.channels.value_or(ground.channels);
+  std::optional<Choice> best;
+  std::string why;
+  for (const Candidate& candidate : offered.all) {
+    const Seconds time{1e-6 * predicted_us(ground, operation, candidate, bytes, ranks, counted)};
+    why += (why.empty() ? "predicted us: " : ", ") + name_of(candidate, trees) + " " + two_digits(time.microseconds());
+    if (!best || time < *best->predicted) {
+      best = Choice{.format = candidate.format, .algorithm = candidate.algorithm, .predicted = time};
+    }
+  }
+  Counted channels = channels_for(ground, operation, {best->algorithm, best->format}, bytes, ranks, fixed);
+  best->channels = channels.count;
+  best->why = (offered.all.size() == 1 ? "the user's" : why) + "; by " + ground.release->name;
+  best->facts = std::move(offered.facts);
+  best->facts.push_back("channels: " + channels.why);
   return *best;
 }
 

@@ -26,8 +26,10 @@ struct Choice {
   int channels = 1;
   int parts = 0;                       ///< of an all-to-all: channels of a message to one rank
   std::optional<Seconds> predicted{};  ///< of messages nothing is
-  /// "predicted us: ring ll 8.21, tree ll 9.21, ...; by nccl-2.28; LL128 off: the GPUs meet over PCIe"
+  /// "predicted us: ring ll 8.21, tree ll 9.21, ...; by nccl-2.28"
   std::string why{};
+  /// What each fact did: "LL128 off: the GPUs meet over PCIe", "channels: twice 12 of 20 GB/s".
+  std::vector<std::string> facts{};
 };
 
 /// What a user has fixed. Of several formats or algorithms those are chosen from, whatever the release leaves off;
@@ -48,7 +50,7 @@ struct Fixed {
 };
 
 /// For `bytes` of a buffer, or of the longer one of two messages, in a job of `ranks`. The same at all ranks of a
-/// machine of equal GPUs.
+/// machine of equal GPUs. An UnavailableError where nothing is on of what the user leaves.
 Choice choose(const Ground& ground, Operation operation, Bytes bytes, int ranks, const Fixed& fixed);
 
 /// The choice for the last size of one operation, which is kept: with its reason it takes longer than a launch. For one

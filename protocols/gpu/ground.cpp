@@ -1,9 +1,12 @@
 #include "protocols/gpu/ground.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <ranges>
+#include <utility>
 
 namespace twinlink::gpu {
 namespace {
@@ -12,18 +15,25 @@ constexpr double kRounding = 1e-6;
 
 }  // namespace
 
-std::string Ground::ll128_is_off() const {
+Verdict Ground::ll128() const {
   constexpr int kVolta = 70;
-  if (!links()) return "the GPUs meet over PCIe";
-  if (capability < kVolta) return "the GPUs are older than Volta";
-  if (!alike) return "the GPUs are of two generations";
+  const auto off = [](std::string why) { return Verdict{false, std::move(why)}; };
+  if (!links()) return off("the GPUs meet over PCIe");
+  if (capability < kVolta) return off("the GPUs are older than Volta");
+  if (!alike) return off("the GPUs are of two generations");
   const std::vector<int>& only = release->ll128_on;
   if (!only.empty() && std::ranges::find(only, capability) == only.end()) {
-    return "the release does not know GPUs of capability " + std::to_string(capability);
+    return off("the release does not know GPUs of capability " + std::to_string(capability));
   }
-  if (nodes > 1 && !is_within(*release, to_adapter, release->ll128))
-    return "adapters are " + std::string(to_string(to_adapter)) + " from their GPUs";
-  return {};
+  const std::string adapters = "adapters are " + std::string(to_string(to_adapter)) + " from their GPUs";
+  if (nodes > 1 && !is_within(*release, to_adapter, release->ll128)) return off(adapters);
+  return {true, "links join GPUs of one generation" + (nodes > 1 ? ", and " + adapters : "")};
+}
+
+std::string in_gigabytes(Rate rate) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.4g GB/s", rate.bytes_per_second() / 1e9);
+  return text.data();
 }
 
 int fitting(Rate rate, Rate speed) {
@@ -89,15 +99,19 @@ MessageChannels message_channels(const Ground& ground, Bytes bytes, int ranks, b
   const auto power = [](int count) { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(count))); };
   MessageChannels found{.all = power(ground.channels)};
   found.most = ground.links() ? 2 * std::max(ground.pair_links, 1) : 2;
+  found.why = ground.links() ? "twice the " + std::to_string(found.most / 2) + " links between two GPUs"
+                             : "two, for no links join the GPUs";
   const Rate each_carries = ground.release->message_channel;
   if (ground.nodes > 1 && each_carries == Rate{}) {
     constexpr int kCrowded = 4;
     const int between = 2 * ranks > kCrowded * ground.channels ? 1 : 2;
     found.most = std::min(found.most, between);
+    found.why = "between nodes two, and one where ranks are many";
   } else if (ground.nodes > 1) {
     const double gigabytes = std::floor(ground.adapter.bytes_per_second() / 1e9);
     const auto between = static_cast<int>(std::ceil(gigabytes * 1e9 / each_carries.bytes_per_second()));
     found.most = std::min(found.most, std::max(between, 1));
+    found.why = "between nodes one for each " + in_gigabytes(each_carries) + " of an adapter";
   }
   found.most = power(found.most);
   const auto batches = static_cast<int>(turns(number(ranks), number(kTogether)));
@@ -123,8 +137,10 @@ void double_channels(Ground& ground) {
   constexpr Rate kFast{45e9};
   constexpr int kFew = 16;
   ground.channels = std::min(2 * ground.searched.count, ground.release->most_channels);
+  ground.channels_by = "twice " + std::to_string(ground.searched.count) + " of " + in_gigabytes(ground.searched.each);
   if (ground.capability >= kHopper && ground.nodes > 1 && ground.searched.each > kFast && ground.channels < kFew) {
     ground.channels *= 2;
+    ground.channels_by += ", and again between nodes for few fast ones";
   }
 }
 

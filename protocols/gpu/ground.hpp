@@ -24,6 +24,12 @@ struct Heads {
   Rate between{};
 };
 
+/// What a fact makes of a way to go: it is open or not, and by what: "the GPUs meet over PCIe".
+struct Verdict {
+  bool open = false;
+  std::string why{};
+};
+
 /// What the rule knows of a machine, and of the ranks on it.
 struct Ground {
   const Release* release = nullptr;  ///< outlives it
@@ -39,14 +45,15 @@ struct Ground {
   bool one_order = true;      ///< all channels go from GPU to GPU in the same order
   Channels searched{};        ///< before they are doubled
   int least_channels = 1;
-  int channels = 2;  ///< at the most
+  int channels = 2;           ///< at the most
+  std::string channels_by{};  ///< why so many: "twice 12 of 20 GB/s"
   // Of several nodes, or domains of nodes that links join.
   int nodes = 1;
   int per_node = 1;  ///< ranks
   Rate adapter{};    ///< that a GPU has
   Rate network{};    ///< all channels of a ring between nodes
   Level to_adapter = Level::pix;
-  bool reduces = false;  ///< a switch joins all GPUs of each node, which has two at least, and adds up
+  Verdict reduces{false, "no switch joins the GPUs of each node"};  ///< one that adds up, and there are two at least
 
   /// Do links of GPUs join them all?
   [[nodiscard]] bool links() const { return within <= Level::nvl; }
@@ -54,8 +61,8 @@ struct Ground {
   [[nodiscard]] std::size_t generation() const {
     return capability >= 100 ? 3 : capability >= 90 ? 2 : capability >= 80 ? 1 : 0;
   }
-  /// Why LL128 is off where nobody asks for it: "the GPUs meet over PCIe"; empty: it is on.
-  [[nodiscard]] std::string ll128_is_off() const;
+  /// Is LL128 on where nobody asks for it?
+  [[nodiscard]] Verdict ll128() const;
 };
 
 /// What a release says of a capability: of the highest that is not above it, or else the lowest.
@@ -97,6 +104,8 @@ Channels search_channels(const std::vector<Rate>& speeds, Rate total, int most, 
 
 /// Fast channels are cut in two, so that more blocks share what they carry.
 Channels doubled(const Release& release, Channels found, int capability);
+/// "20.6 GB/s".
+std::string in_gigabytes(Rate rate);
 
 /// How many of a speed fit into a rate, but for rounding.
 int fitting(Rate rate, Rate speed);
@@ -107,6 +116,7 @@ struct MessageChannels {
   int all = 1;
   int most = 1;  ///< of any message
   int parts = 1;
+  std::string why{};  ///< those of any message: "twice the 18 links between two GPUs"
 };
 MessageChannels message_channels(const Ground& ground, Bytes bytes, int ranks, bool lines);
 

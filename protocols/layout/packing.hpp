@@ -85,6 +85,7 @@ class PackingChannel final : public Channel {
                  Seconds timeout);
 
   [[nodiscard]] std::string path_taken() const override;
+  [[nodiscard]] std::vector<std::string> reasons() const override { return inner_->reasons(); }
   [[nodiscard]] std::vector<Counter> counters() const override { return inner_->counters(); }
   [[nodiscard]] bool connecting() const override { return inner_->connecting(); }
 

@@ -75,21 +75,27 @@ class NcclCommunicator final : public Communicator {
     return std::string(way) + ' ' + std::string(to_string(choice.format));
   }
 
-  /// "1 channel; P2P; predicted us: ...".
+  /// "1 channel; P2P; predicted us: ...; by nccl-2.28; LL128 on: ...".
   [[nodiscard]] std::string path_taken(Collective what, View data) const override {
     const gpu::Choice& choice = choice_for(operation_of(what), data);
     std::string text = std::to_string(choice.channels) + (choice.channels == 1 ? " channel" : " channels");
     text += what == Collective::all_to_all ? ", " + std::to_string(choice.parts) + " for each peer; " : "; ";
-    std::set<std::string> ways;
+    std::map<std::string, std::string> ways;  // and why
     const bool switched = is_by_switch(choice.algorithm);
     for (const auto& [peer, fifos] : switched ? behind_switch_ : peers_) {
-      if (!switched || fifos->way() == Way::network) ways.insert(way_to(*fifos, choice.format));
+      if (!switched || fifos->way() == Way::network)
+        ways.emplace(way_to(*fifos, choice.format), fifos->way_by(choice.format));
     }
-    if (switched) ways.insert("by the switch");
-    if (choice.algorithm == gpu::Algorithm::nvls && formation_->islands() > 1) ways.insert("sums by the network");
+    if (switched) ways.emplace("by the switch", "");
+    if (choice.algorithm == gpu::Algorithm::nvls && formation_->islands() > 1) ways.emplace("sums by the network", "");
     std::string by;
-    for (const std::string& way : ways) by += (by.empty() ? "" : " and ") + way;
-    return text + (by.empty() ? "" : by + "; ") + choice.why;
+    std::string facts;
+    for (const auto& [way, reason] : ways) {
+      by += (by.empty() ? "" : " and ") + way;
+      if (!reason.empty()) facts += "; " + way + ": " + reason;
+    }
+    for (const std::string& fact : choice.facts) facts += "; " + fact;
+    return text + (by.empty() ? "" : by + "; ") + choice.why + facts;
   }
 
   [[nodiscard]] std::optional<Seconds> predicted(Collective what, View data) const override {
@@ -333,13 +339,22 @@ class NcclCommunicator final : public Communicator {
     ground.searched = gpu::doubled(release, found.channels, ground.capability);
     ground.nodes = static_cast<int>(formation_->islands());
     ground.per_node = static_cast<int>(formation_->members());
-    const bool nodes_alike = ground.nodes == 1 || formation_->group() > 1;
-    ground.reduces = all.reduces && options_.nvls && options_.p2p() && ground.per_node > 1 && nodes_alike;
+    ground.reduces = switch_of(all, ground);
     const int adapters = ground.nodes > 1 ? look_at_adapters(ground) : 0;
     ground.heads = look_for_heads(ground, adapters);
     require_rail_trees(ground);
     formation_->take(std::move(found.rings));
     settle_channels(options_);
+  }
+
+  /// That adds up what all ranks of a node have.
+  [[nodiscard]] gpu::Verdict switch_of(const Agreement& all, const gpu::Ground& ground) const {
+    if (!options_.nvls) return {false, "nvls_enable forbids it"};
+    if (!options_.p2p()) return {false, "GPUs may not meet in each other's memory"};
+    if (ground.per_node < 2) return {false, "a node has one rank alone"};
+    if (!all.reduces) return {false, "no switch that adds up joins all GPUs of each node"};
+    if (ground.nodes > 1 && formation_->group() < 2) return {false, "nodes have not as many ranks each, in order"};
+    return {true, "the switch adds up"};
   }
 
   /// Those that the GPUs of an island use, of the island with the fewest.
@@ -373,7 +388,7 @@ class NcclCommunicator final : public Communicator {
   void require_rail_trees(const gpu::Ground& ground) const {
     if (!only_by_switch(options_)) return;
     const bool trees = options_.fixed.algorithms.front() == gpu::Algorithm::nvls_tree;
-    if (ground.reduces && (!trees || ground.nodes > 1)) return;
+    if (ground.reduces.open && (!trees || ground.nodes > 1)) return;
     throw UnavailableError(std::string("protocol 'nccl' cannot run here: algo is ") +
                            (!trees             ? "nvls, but a switch that adds up must join the ranks of each node, "
                                                  "all of which have as many, two at least"

@@ -98,6 +98,15 @@ class NcclChannel final : public Channel {
     return taken + ": a kernel at each end, through FIFOs in " + memory_taken();
   }
 
+  [[nodiscard]] std::vector<std::string> reasons() const override {
+    const auto& choice = choice_.last();
+    if (!choice) return {};
+    std::vector<std::string> all{choice->why};
+    all.push_back(std::string(to_string(fifos_.way())) + ": " + fifos_.way_by(choice->format));
+    all.insert(all.end(), choice->facts.begin(), choice->facts.end());
+    return all;
+  }
+
  private:
   [[nodiscard]] std::string memory_taken() const {
     if (fifos_.way() == nccl::Way::peer_memory) return "the receiver's device memory";

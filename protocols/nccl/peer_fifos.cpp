@@ -26,8 +26,11 @@ View channel_of(const Buffer& fifos, const gpu::Program& program, std::int32_t c
 
 }  // namespace
 
-bool meet_in_memory(const Path& path, const Geometry& geometry) {
-  return path.peer_access && geometry.p2p > Level::loc && path.level <= geometry.p2p;
+gpu::Verdict meeting(const Path& path, const Geometry& geometry) {
+  if (!path.peer_access) return {false, path.peer_access.reason};
+  if (geometry.p2p == Level::loc) return {false, "GPUs may not meet in each other's memory"};
+  return {path.level <= geometry.p2p, "GPUs are " + std::string(to_string(path.level)) +
+                                          " apart, and meet in memory up to " + std::string(to_string(geometry.p2p))};
 }
 
 Way way_between(const Path& path, const Geometry& geometry) {
@@ -106,15 +109,21 @@ Outcome PeerFifos::clear(const Buffer& fifos, const gpu::Program& program, Secon
 }
 
 /// CPUs carry lines of LL, whose flags they look for, from host memory, as NCCL's do.
+gpu::Verdict PeerFifos::direct(gpu::LineFormat format) const {
+  if (format == gpu::LineFormat::ll) return {false, "CPUs carry lines of LL from host memory"};
+  const Answer& reached = rank_.path_to(peer_).device_memory_on_network;
+  if (!reached) return {false, "slots lie in host memory: " + reached.reason};
+  const Level most = geometry_.gdr.value_or(geometry_.release->gdr);
+  const Level here = rank_.place(rank_.id()).facts.adapter_level;
+  const Level there = rank_.place(peer_).facts.adapter_level;
+  const bool near = gpu::is_within(*geometry_.release, here, most) && gpu::is_within(*geometry_.release, there, most);
+  return {near, "adapters are " + std::string(to_string(std::max(here, there))) +
+                    " from their GPUs, and reach their memory up to " + std::string(to_string(most))};
+}
+
 Memory PeerFifos::memory_for(gpu::LineFormat format) const {
-  if (way_ == Way::peer_memory) return Memory::device;
-  const auto near = [&](RankId rank) {
-    const Level most = geometry_.gdr.value_or(geometry_.release->gdr);
-    return gpu::is_within(*geometry_.release, rank_.place(rank).facts.adapter_level, most);
-  };
-  const bool direct = way_ == Way::network && format != gpu::LineFormat::ll &&
-                      rank_.path_to(peer_).device_memory_on_network && near(rank_.id()) && near(peer_);
-  return direct ? Memory::device : Memory::shared_pinned;
+  const bool device = way_ == Way::peer_memory || (way_ == Way::network && direct(format).open);
+  return device ? Memory::device : Memory::shared_pinned;
 }
 
 Outcome PeerFifos::open(gpu::LineFormat format, Seconds deadline) {

@@ -34,7 +34,8 @@ enum class Way {
   network       ///< each in memory of its own, and CPUs carry the slots
 };
 /// Do the GPUs reach each other's memory, and are they near enough?
-bool meet_in_memory(const Path& path, const Geometry& geometry);
+gpu::Verdict meeting(const Path& path, const Geometry& geometry);
+inline bool meet_in_memory(const Path& path, const Geometry& geometry) { return meeting(path, geometry).open; }
 Way way_between(const Path& path, const Geometry& geometry);
 /// Whose GPU of this rank's node has the number of the peer's, and so its adapter is on the peer's rail, where that is
 /// another rank whose memory links reach that carry more than the adapter (NCCL's PXN); nothing: nobody's.
@@ -87,9 +88,14 @@ class PeerFifos {
   void fail() { failed_ = true; }
   [[nodiscard]] RankId peer() const { return peer_; }
   [[nodiscard]] Way way() const { return way_; }
-  /// Does the adapter read device memory?
+  /// Over the network: do adapters read and write the slots in device memory?
+  [[nodiscard]] gpu::Verdict direct(gpu::LineFormat format) const;
   [[nodiscard]] bool reads_device_memory(gpu::LineFormat format) const {
-    return way_ == Way::network && memory_for(format) == Memory::device;
+    return way_ == Way::network && direct(format).open;
+  }
+  /// Why slots go this way.
+  [[nodiscard]] std::string way_by(gpu::LineFormat format) const {
+    return way_ == Way::network ? direct(format).why : meeting(rank_.path_to(peer_), geometry_).why;
   }
   /// Do slots leave from the GPU of another rank, beside the peer's rail?
   [[nodiscard]] bool crosses_to_rail(gpu::LineFormat format) const {

@@ -102,6 +102,38 @@ TEST(NcclMachines, EveryPlatformSaysWhoseCpusItHas) {
   EXPECT_THAT(unnamed, ::testing::ElementsAre("imaginary-2030", "rtx4090-no-peers", "workstation"));
 }
 
+/// The facts are those that the choice was made by: what is on is predicted, and what is off is not.
+TEST(NcclMachines, EveryChoiceSaysItsFacts) {
+  using ::testing::ContainsRegex;
+  using ::testing::HasSubstr;
+  using ::testing::Not;
+  int machines = 0;
+  for (const fs::path& file : all_machines()) {
+    const Platform platform = read_platform(file);
+    if (!has_blocks(platform)) continue;
+    ++machines;
+    const Topology topology(platform);
+    const int of_two = 2 * static_cast<int>(topology.part_of(0).gpus);
+    for (const int ranks : {4, topology.nodes() > 1 ? of_two : 2}) {
+      const std::string way = all_reduce(platform, ranks, 1_MiB).way;
+      const auto expect_fact = [&](const std::string& fact, const std::string& predicted) {
+        EXPECT_THAT(way, ContainsRegex("; " + fact + " (on|off): [^;]+")) << file;
+        const bool on = way.find("; " + fact + " on: ") != std::string::npos;
+        EXPECT_EQ(way.find(predicted) != std::string::npos, on) << file << ": " << way;
+      };
+      EXPECT_THAT(way, ContainsRegex("; by nccl-[0-9.]+; ")) << file;
+      expect_fact("LL128", " ll128 ");
+      expect_fact("trees", " tree simple ");
+      expect_fact("NVLS", " nvls");
+      EXPECT_THAT(way, ContainsRegex("; channels: [^;]+")) << file;
+      EXPECT_THAT(way, ContainsRegex("; (P2P|SHM|NET|NET/GDR|by the switch)")) << file;
+      EXPECT_EQ(way.find("; proxies: ") != std::string::npos, way.find("NET") != std::string::npos) << file << way;
+      EXPECT_THAT(way, Not(HasSubstr(": ;"))) << file << ": a fact without a reason";
+    }
+  }
+  EXPECT_GE(machines, 17);
+}
+
 /// Every GPU of every platform under other names, among them those that others are sold under.
 TEST(NcclMachines, NamesOfGpusChangeNothing) {
   int renamed = 0;

@@ -1,7 +1,7 @@
 // What a collective takes where nobody names it: predictions by their closed forms, and limits.
 #include "protocols/gpu/choice.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <cstdint>
 #include <tuple>
@@ -9,9 +9,13 @@
 #include <vector>
 
 #include "tests/protocols/release.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::gpu {
 namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 /// GPUs of a board with NVSwitches, 18 links each.
 Ground hopper() {
@@ -57,7 +61,8 @@ TEST(GpuChoice, SaysWhyLl128IsOff) {
   const auto off = [](auto change) {
     Ground ground = hopper();
     change(ground);
-    return ground.ll128_is_off();
+    const Verdict ll128 = ground.ll128();
+    return ll128.open ? "" : ll128.why;
   };
   EXPECT_EQ(off([](Ground&) {}), "");
   EXPECT_EQ(off([](Ground& g) { g.within = Level::pix; }), "the GPUs meet over PCIe");
@@ -174,7 +179,7 @@ TEST(GpuChoice, PredictsByTheClosedFormsOfRingsAndTrees) {
   // of each, and between more 45.5, or what adapters have.
   ground = hopper();
   ground.per_node = 8;
-  ground.reduces = true;
+  ground.reduces = {true, "the switch adds up"};
   EXPECT_NEAR(us(ground, Operation::all_reduce, 1_GiB, {.algorithms = {Algorithm::nvls}}),
               25 + 0x1p30 / 1e3 / (8 * 40 * 0.85 * 7 / 8 * 2 * 8 / 14), 1e-6);
   const Fixed rails{.algorithms = {Algorithm::nvls_tree}};
@@ -259,6 +264,15 @@ TEST(GpuChoice, SaysWhy) {
             "predicted us: ring ll 7.80, ring ll128 17.80, ring simple 15.20, tree ll 8.00, tree ll128 16.50, tree "
             "simple 16.40; by nccl-2.28");
   EXPECT_EQ(choice.channels, 1);
+  EXPECT_THAT(choice.facts,
+              ElementsAre("LL128 on: links join GPUs of one generation", "trees on: a chain of all ranks",
+                          "NVLS off: no switch joins the GPUs of each node", "channels: one for each 8192 B"));
+}
+
+TEST(GpuChoice, WhatTheUserLeavesOffIsRefusedWithTheFacts) {
+  const Fixed switches{.algorithms = {Algorithm::nvls, Algorithm::nvls_tree}};
+  EXPECT_THAT(said_by([&] { return choose(hopper(), Operation::all_reduce, 1_MiB, 8, switches); }),
+              HasSubstr("NVLS off: no switch joins the GPUs of each node"));
 }
 
 TEST(GpuChoice, SmallMessagesHaveFewerChannels) {
@@ -274,7 +288,7 @@ TEST(GpuChoice, WhereASwitchAddsUpLargeSumsAreItsOwn) {
   Ground ground = hopper();
   const auto chosen = [&](Bytes bytes, int ranks) { return choose(ground, Operation::all_reduce, bytes, ranks, {}); };
   EXPECT_NE(chosen(16_MiB, 8).algorithm, Algorithm::nvls);
-  ground.reduces = true;
+  ground.reduces = {true, "the switch adds up"};
   EXPECT_EQ(chosen(1_MiB, 8).format, LineFormat::ll);
   EXPECT_EQ(chosen(1_MiB, 8).algorithm, Algorithm::ring);
   for (const Bytes bytes : {2_MiB, 8_GiB}) {
@@ -291,7 +305,7 @@ TEST(GpuChoice, WhereASwitchAddsUpLargeSumsAreItsOwn) {
   ground.per_node = 8;
   ground.network = Rate{8 * 48e9};
   ground.heads.between = Rate{48e9};
-  ground.reduces = true;
+  ground.reduces = {true, "the switch adds up"};
   EXPECT_EQ(chosen(8_GiB, 16).algorithm, Algorithm::nvls_tree);
 }
 
