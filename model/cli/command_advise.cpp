@@ -52,9 +52,11 @@ std::vector<Bytes> read_chunks(const std::vector<std::string>& texts, Bytes larg
 }
 
 /// The default search, or what the user asks for in its place.
-SearchSpace space_for(const Settings& base, Bytes largest, const std::vector<Bytes>& chunks,
+SearchSpace space_for(const Protocol& protocol, const Settings& base, Bytes largest, const std::vector<Bytes>& chunks,
                       const std::vector<int>& depths) {
   SearchSpace space = default_search(largest, {base.chunk, base.depth});
+  if (!may_set(protocol, "chunk")) space.chunks = {base.chunk};
+  if (!may_set(protocol, "depth")) space.depths = {base.depth};
   if (!chunks.empty()) {
     space.chunks.assign(chunks.begin(), chunks.end());
     space.most_pieces = UINT64_MAX;
@@ -175,7 +177,9 @@ ExitCode advise(AdviseOptions options, const std::string& command_line) {
   const Bytes largest = plan.sizes.back();
   const std::vector<Bytes> chunks = read_chunks(options.chunks, largest, plan.window);
   std::ranges::sort(options.depths);
-  plan.space = [&](const Settings& base) { return space_for(base, largest, chunks, options.depths); };
+  plan.space = [&](const Protocol& protocol, const Settings& base) {
+    return space_for(protocol, base, largest, chunks, options.depths);
+  };
   bench::Progress progress("simulations", bench::ProgressView::standard_error(wall_clock));
   plan.on_progress = progress.listener();
   Survey survey = make_survey(platform, plan);
@@ -231,7 +235,7 @@ ExitCode advise_of_workload(Question question, bool any_place, const std::string
 ExitCode compare_protocols(const PlatformOptions& from, const PairOptions& pair, Bytes size,
                            const bench::OutputOptions& output, const std::string& command_line) {
   const Platform platform = read_platform(from);
-  const auto as_they_are = [](const Settings& base) {
+  const auto as_they_are = [](const Protocol&, const Settings& base) {
     return SearchSpace{.chunks = {base.chunk}, .depths = {base.depth}, .most_pieces = UINT64_MAX};
   };
   const SurveyPlan plan{.places = read_pair(pair, platform),

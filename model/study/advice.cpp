@@ -95,6 +95,7 @@ struct Group {
     std::span<const Sample> samples;
   };
   std::vector<Entry> variants{};
+  bool library = false;
 };
 
 Choice choose(const Group& group, double margin) {
@@ -243,12 +244,15 @@ Advice make_advice(std::span<const Contestant> contestants, Ranks ranks, double 
                         groups.back().variants.front().who->protocol == contestant.who.protocol;
       if (!same) groups.emplace_back();
       groups.back().variants.push_back({&contestant.who, samples});
+      groups.back().library = contestant.library;
     }
   }
   Advice advice;
   for (const auto& [size, groups] : by_size) {
     SizeAdvice at_size{.size = size};
-    for (const Group& group : groups) at_size.ranking.push_back(choose(group, margin));
+    for (const Group& group : groups) {
+      at_size.ranking.push_back(choose(group, group.library ? std::max(margin, kModelError) : margin));
+    }
     std::ranges::stable_sort(at_size.ranking, {}, &Choice::fastest_us);
     if (!advice.sizes.empty() && winner_of(advice.sizes.back()) != winner_of(at_size)) {
       advice.takeovers.push_back(make_takeover(advice.sizes.back(), at_size));

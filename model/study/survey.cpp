@@ -71,7 +71,7 @@ std::vector<Candidate> single_choices(const Protocol& protocol, const SurveyPlan
   std::vector<Candidate> candidates;
   for (const Option& option : protocol.options()) {
     if (is_set(plan, option)) continue;
-    for (const std::string& choice : other_choices(option, plan.sizes.back())) {
+    for (const std::string& choice : other_choices(protocol, option, plan.sizes.back())) {
       candidates.push_back(make_candidate(
           protocol, {.protocol = std::string(protocol.name()), .options = {{std::string(option.name), choice}}}, plan));
     }
@@ -221,7 +221,7 @@ bool is_deep_enough(const Contestant& contestant, Bytes size, const std::vector<
 void add_tasks(std::vector<Task>& tasks, const Trial& trial, const SurveyPlan& plan, Look look,
                const std::function<bool(Bytes)>& goes_on, std::optional<std::size_t> turn = std::nullopt) {
   const Candidate& candidate = trial.candidate;
-  const SearchSpace space = plan.space(candidate.base);
+  const SearchSpace space = plan.space(*candidate.protocol, candidate.base);
   const auto first = static_cast<std::ptrdiff_t>(tasks.size());
   for (const Bytes size : plan.sizes) {
     if (!goes_on(size)) continue;
@@ -266,7 +266,8 @@ bool cutting_helps(const Contestant& contestant) {
 
 void add_trials(std::vector<Trial>& trials, std::vector<Candidate> candidates, const SurveyPlan& plan) {
   for (Candidate& candidate : candidates) {
-    Contestant contestant{.who = candidate.who, .whole = candidate.whole(plan)};
+    Contestant contestant{
+        .who = candidate.who, .whole = candidate.whole(plan), .library = candidate.protocol->does_collectives()};
     trials.push_back({.candidate = std::move(candidate), .contestant = std::move(contestant)});
   }
 }
@@ -316,7 +317,8 @@ void simulate_next(std::vector<Trial>& trials, const Platform& platform, const S
 void look_closely(std::vector<Trial>& trials, const Platform& platform, const SurveyPlan& plan) {
   if (!plan.prunes) return simulate_next(trials, platform, plan, Look::close);
   std::size_t turns = 0;
-  for (const Trial& trial : trials) turns = std::max(turns, plan.space(trial.candidate.base).depths.size());
+  for (const Trial& trial : trials)
+    turns = std::max(turns, plan.space(*trial.candidate.protocol, trial.candidate.base).depths.size());
   // So many times the best of a protocol at a size, found by trying: the winners are those of a whole search on every
   // platform that is shipped, as a test says.
   constexpr double kFar = 4;
@@ -489,9 +491,15 @@ void simulate_missing(std::vector<Contestant>& contestants, const std::vector<Si
 /// data: nobody is advised to.
 constexpr std::string_view kLeftToNccl = "ll128";
 
-std::vector<std::string> other_choices(const Option& option, Bytes largest) {
+bool may_set(const Protocol& protocol, std::string_view what) {
+  return !protocol.does_collectives() || std::ranges::count(protocol.aliases(), what, &Alias::target) > 0;
+}
+
+std::vector<std::string> other_choices(const Protocol& protocol, const Option& option, Bytes largest) {
   std::vector<std::string> choices;
-  if (is_limit(option)) choices = {"0", format_size(largest * 2)};
+  if (!may_set(protocol, option.name)) return choices;
+  // What a library takes as a size is one of its buffers, and limits nothing.
+  if (is_limit(option) && !protocol.does_collectives()) choices = {"0", format_size(largest * 2)};
   if (option.values.find('|') == std::string_view::npos) return choices;
   std::string_view values = option.values;
   if (values.ends_with(kOfList)) values.remove_suffix(kOfList.size());

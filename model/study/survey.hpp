@@ -24,8 +24,8 @@ struct SurveyPlan {
   std::vector<Bytes> sizes{};  ///< ascending
   std::string library{};       ///< of the machine: protocols begin with its preset, where they have it
   int at_once = 1;             ///< simulations at a time
-  /// Which tunings are tried around these settings.
-  std::function<SearchSpace(const Settings&)> space{};
+  /// Which tunings of a protocol are tried around these settings.
+  std::function<SearchSpace(const Protocol&, const Settings&)> space{};
   /// Are presets tried that differ from the defaults or from each other in chunk and depth alone?
   bool all_presets = false;
   /// Is every choice that a protocol's options offer tried, those together that change a time alone?
@@ -61,9 +61,12 @@ Survey make_survey(const Platform& platform, const SurveyPlan& plan);
 void simulate_missing(std::vector<Contestant>& contestants, const std::vector<SingleTuning>& tunings,
                       const Platform& platform, const SurveyPlan& plan);
 
+/// May its users set "chunk", "depth" or an option? A protocol that does collectives is what a library does, and that
+/// has its own names for all that it lets be set.
+bool may_set(const Protocol& protocol, std::string_view what);
 /// The choices of an option besides its default: of a limit, no message and every one up to `largest`. None where it is
-/// a count.
-std::vector<std::string> other_choices(const Option& option, Bytes largest);
+/// a count, or what users may not set.
+std::vector<std::string> other_choices(const Protocol& protocol, const Option& option, Bytes largest);
 
 /// A core for each simulation.
 int cores();

@@ -215,7 +215,7 @@ class Search {
   [[nodiscard]] std::map<std::string, std::string> options_by_itself(const Protocol& protocol) const {
     if (by_itself_ == nullptr || !search_.job.workload.algorithm.empty() || protocol.does_collectives()) return {};
     for (const Option& option : protocol.options()) {
-      for (const std::string& choice : other_choices(option, largest())) {
+      for (const std::string& choice : other_choices(protocol, option, largest())) {
         const Settings settings{.options = {{std::string(option.name), choice}}};
         if (protocol.does(*by_itself_->together, settings)) return settings.options;
       }
@@ -313,7 +313,7 @@ class Search {
       for (const Option& option : protocol.options()) {
         const std::string option_name(option.name);
         if (std::ranges::any_of(given, [&](const auto& each) { return each.first == option_name; })) continue;
-        for (std::string& choice : other_choices(option, largest())) {
+        for (std::string& choice : other_choices(protocol, option, largest())) {
           all.push_back(best);
           (all.back().*which)[option_name] = std::move(choice);
         }
@@ -328,7 +328,7 @@ class Search {
   [[nodiscard]] std::vector<JobSetting> with_chunks(const JobSetting& best, Bytes size) const {
     std::vector<JobSetting> all;
     const Protocol& protocol = find_protocol(best.within);
-    if (!search_.any_chunk || protocol.delegates()) return all;
+    if (!search_.any_chunk || protocol.delegates() || !may_set(protocol, "chunk")) return all;
     const SearchSpace space = default_search(size, {});
     for (const std::optional<Bytes>& chunk : space.chunks) {
       if (chunk && *chunk != Bytes{} && size.count() / chunk->count() > space.most_pieces) continue;
@@ -342,7 +342,8 @@ class Search {
   [[nodiscard]] std::vector<JobSetting> with_depths(const JobSetting& best, Bytes size) const {
     std::vector<JobSetting> all;
     const Protocol& protocol = find_protocol(best.within);
-    if (!search_.any_depth || protocol.delegates() || !(best.chunk || cuts(protocol))) return all;
+    if (!search_.any_depth || protocol.delegates() || !may_set(protocol, "depth")) return all;
+    if (!best.chunk && !cuts(protocol)) return all;
     for (const std::optional<int>& depth : default_search(size, {}).depths) {
       all.push_back(best);
       all.back().depth = depth;
@@ -365,7 +366,25 @@ class Search {
         if (key(sample) < key(best)) best = sample;
       }
     }
+    for (JobSample& best : ranking) {
+      const JobSample* own = by_itself(size, best);
+      if (own != nullptr && own->time_us <= best.time_us * (1 + kModelError)) best = *own;
+    }
+    std::ranges::stable_sort(ranking, {}, &JobSample::time_us);
+    if (const JobSample* own = by_itself(size, ranking.front())) size.own = *own;
     size.ranking = std::move(ranking);
+  }
+
+  /// What a library does at this place where the user sets no more than he has; null: `sample` is that, or no
+  /// library's.
+  [[nodiscard]] const JobSample* by_itself(const JobSizeAdvice& size, const JobSample& sample) const {
+    if (!find_protocol(sample.setting.within).does_collectives()) return nullptr;
+    JobSetting own = sample.setting;
+    own.options = given_.options;
+    own.options_between = given_.options_between;
+    const auto found = std::ranges::find_if(
+        size.samples, [&](const JobSample& each) { return each.algorithm == sample.algorithm && each.setting == own; });
+    return found == size.samples.end() || own == sample.setting ? nullptr : &*found;
   }
 
   const JobSearch& search_;

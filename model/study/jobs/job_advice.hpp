@@ -57,6 +57,7 @@ struct JobSizeAdvice {
   JobSample given{};                 ///< the job as the user has it
   std::vector<JobSample> ranking{};  ///< of each algorithm the simplest of its fastest; the fastest first
   std::vector<JobSample> samples{};  ///< all that was simulated, each once
+  std::optional<JobSample> own{};    ///< what the first one's library does without the options that are added
 };
 
 struct JobAdvice {
@@ -69,8 +70,9 @@ struct JobAdvice {
 };
 
 /// One choice after the other, each from the best so far of its size: places and protocols, then of the two fastest
-/// algorithms options and limits, one and then another one, chunk and depth. An UnavailableError where the job as it is
-/// given cannot run.
+/// algorithms options and limits, one and then another one, chunk and depth. Options of a library are advised where
+/// they lead by more than the model errs over what it does by itself. An UnavailableError where the job as it is given
+/// cannot run.
 JobAdvice advise_job(const JobSearch& search);
 
 /// What is added to `workload` for a setting: "--place packed --chunk 1M"; without what the job has anyway.

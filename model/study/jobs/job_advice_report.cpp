@@ -45,6 +45,12 @@ void print_settings(const JobAdvice& advice, const JobSearch& search, std::ostre
     const std::string from = size_text(advice.sizes[first].size);
     out << fmt::format("  {:<16} {}\n", last == first ? from : from + " to " + size_text(advice.sizes[last].size),
                        words.empty() ? "nothing" : words);
+    for (std::size_t i = first; i <= last; ++i) {
+      const std::optional<JobSample>& own = advice.sizes[i].own;
+      if (!own) continue;
+      out << fmt::format("  {:<16} {} by itself takes {:.3f} us\n", size_text(advice.sizes[i].size),
+                         own->setting.within, own->time_us);
+    }
     first = last + 1;
   }
 }
@@ -82,7 +88,11 @@ nlohmann::json to_json(const JobSample& sample) {
   return json;
 }
 
-double gain(const JobSizeAdvice& size) { return 1 - size.ranking.front().time_us / size.given.time_us; }
+/// Over the job as it is given, or what a library does by itself in its place.
+double gain(const JobSizeAdvice& size) {
+  const double own_us = size.own ? std::min(size.own->time_us, size.given.time_us) : size.given.time_us;
+  return 1 - size.ranking.front().time_us / own_us;
+}
 
 /// A protocol does it by itself, in thread blocks.
 bool is_by_blocks(const std::string& algorithm) {
@@ -152,6 +162,7 @@ nlohmann::json to_json(const JobAdvice& advice, const JobSearch& search) {
   nlohmann::json points = nlohmann::json::array();
   for (const JobSizeAdvice& size : advice.sizes) {
     nlohmann::json point{{"bytes", size.size.count()}, {"given", to_json(size.given)}};
+    if (size.own) point["library_by_itself"] = to_json(*size.own);
     for (const JobSample& sample : size.ranking) {
       point["ranking"].push_back(to_json(sample));
       point["ranking"].back()["words"] = all_words(size, sample, search);

@@ -292,6 +292,15 @@ The least us of 1K with each value that was tried, the others as they were then
 )");
 }
 
+TEST(JobAdviceReport, CountsAGainOverWhatALibraryDoesByItself) {
+  AdvisedJob job;
+  job.advice.sizes.resize(1);
+  job.advice.sizes.front().own = {{.place = "packed", .within = "nccl"}, "direct", 8};
+  EXPECT_THAT(
+      printed([&](std::ostream& out) { print_job_advice(job.advice, job.search, out); }),
+      ::testing::AllOf(::testing::HasSubstr(" 37.5 %\n"), ::testing::HasSubstr("nccl by itself takes 8.000 us")));
+}
+
 TEST(JobAdviceReport, IsATable) {
   const AdvisedJob job;
   EXPECT_EQ(to_csv(job.advice, job.search), R"(bytes,place,algorithm,words,time_us,given_us

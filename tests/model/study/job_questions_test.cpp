@@ -1,5 +1,6 @@
 // What a workload depends on, and what makes it fast, on a machine of round numbers: known beforehand.
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <set>
 #include <string>
@@ -9,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "model/study/advice.hpp"
 #include "model/study/idle_options.hpp"
 #include "model/study/jobs/job_advice.hpp"
 #include "model/study/jobs/protocol_choice.hpp"
@@ -17,6 +19,7 @@
 #include "model/study/shares.hpp"
 #include "platforms/machine/fabric.hpp"
 #include "platforms/reader/platform_reader.hpp"
+#include "platforms/tools/placement.hpp"
 #include "platforms/tools/variation.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/registry.hpp"
@@ -139,6 +142,45 @@ TEST(JobQuestions, AdviceChangesNothingForNothing) {
   const JobSample& best = advice.sizes.front().ranking.front();
   EXPECT_EQ(best.setting, advice.sizes.front().given.setting);
   EXPECT_GT(advice.simulations, 5U) << "chunks were tried";
+}
+
+/// Of NCCL nothing is advised that it has no name for, or what loses data, or what gains no more than the model errs
+/// over what it does by itself. On every platform where its kernels run.
+TEST(JobQuestions, AdviceOnNcclIsWhatItTakesAndLeadsOverItself) {
+  const Protocol& nccl = find_protocol("nccl");
+  int machines = 0;
+  int advised = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(TWINLINK_SOURCE_DIR "/platforms")) {
+    if (entry.path().extension() != ".yaml") continue;
+    const Platform platform = read_platform(entry.path());
+    const auto has_blocks = [](const GpuType& type) { return type.blocks.has_value(); };
+    if (!std::ranges::all_of(platform.gpu_types, has_blocks) || places_of_ranks(platform, "packed").size() < 2)
+      continue;
+    ++machines;
+    SimulatedJob job{.ranks = 2};
+    job.workload.workload = "all-reduce";
+    job.workload.algorithm = "kernel";
+    job.workload.protocol = "nccl";
+    job.workload.sweep = {.begin = 1_MiB, .end = 1_MiB};
+    const JobSearch search{.platform = &platform, .job = job, .any_chunk = true, .any_depth = true, .at_once = cores()};
+    const JobSizeAdvice size = advise_job(search).sizes.front();
+    const JobSample& best = size.ranking.front();
+    EXPECT_FALSE(best.setting.chunk || best.setting.depth) << entry.path();
+    for (const auto& [name, value] : best.setting.options) {
+      EXPECT_TRUE(std::ranges::count(nccl.aliases(), name, &Alias::target)) << entry.path() << ": " << name;
+      EXPECT_NE(value, "ll128") << entry.path();
+    }
+    for (const JobSample& sample : size.samples) {
+      for (const char* ours : {"kernels", "buffer"}) EXPECT_FALSE(sample.setting.options.contains(ours)) << ours;
+    }
+    EXPECT_EQ(size.own.has_value(), !best.setting.options.empty()) << entry.path();
+    if (!size.own) continue;
+    ++advised;
+    EXPECT_EQ(size.own->time_us, size.given.time_us) << entry.path();
+    EXPECT_LT(best.time_us * (1 + kModelError), size.own->time_us) << entry.path();
+  }
+  EXPECT_GE(machines, 15);
+  EXPECT_GE(advised, 1) << "or nothing was looked at";
 }
 
 TEST(Room, OfAGpuIsSharedByItsRanks) {

@@ -100,7 +100,7 @@ double fastest_by_survey(const Platform& platform, const std::vector<Place>& pla
                         .sizes = {size},
                         .at_once = cores(),
                         .space =
-                            [](const Settings& base) {
+                            [](const Protocol&, const Settings& base) {
                               return SearchSpace{.chunks = {base.chunk},
                                                  .depths = {base.depth},
                                                  .most_pieces = std::numeric_limits<std::uint64_t>::max()};
@@ -117,7 +117,7 @@ SurveyPlan small_plan(const std::vector<Place>& places) {
           .sizes = {4_KiB, 512_KiB, 4_MiB},
           .at_once = cores(),
           .space =
-              [](const Settings& base) {
+              [](const Protocol&, const Settings& base) {
                 SearchSpace space = default_search(4_MiB, {base.chunk, base.depth});
                 space.chunks = {Bytes{}, 16_KiB, 256_KiB, 1_MiB};
                 space.depths = {1, 2, 4, 16};
