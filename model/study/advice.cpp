@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "model/study/model_error.hpp"
 #include "protocols/bench/results/crossing.hpp"
 
 namespace twinlink::model {
@@ -251,7 +252,8 @@ Advice make_advice(std::span<const Contestant> contestants, Ranks ranks, double 
   for (const auto& [size, groups] : by_size) {
     SizeAdvice at_size{.size = size};
     for (const Group& group : groups) {
-      at_size.ranking.push_back(choose(group, group.library ? std::max(margin, kModelError) : margin));
+      at_size.ranking.push_back(
+          choose(group, group.library ? std::max(margin, model_error(Simulated::block_collectives).share) : margin));
     }
     std::ranges::stable_sort(at_size.ranking, {}, &Choice::fastest_us);
     if (!advice.sizes.empty() && winner_of(advice.sizes.back()) != winner_of(at_size)) {

@@ -150,6 +150,7 @@ void read(Section& root, Reader& reader, gpu::Release& release) {
     reader.take_optional(map, "all_nodes_left", release.all_nodes_left);
     reader.take(map, "switch", release.switched);
     reader.take(map, "switch_hop", release.switch_hop);
+    reader.take_optional(map, "pat", release.pat);
   });
   root.nested("bandwidths", "'bandwidths'", [&](Section& map) {
     reader.take(map, "ll", release.ll);
@@ -164,6 +165,7 @@ void read(Section& root, Reader& reader, gpu::Release& release) {
       map.error(map.position(), "'tree_share': a tree gets something");
     reader.take_optional(map, "alone_ll128", release.alone_ll128);
     reader.take_optional(map, "switch_flat", release.switch_flat);
+    reader.take_optional(map, "pat", release.pat_share);
     if (release.switch_flat == 0) {
       reader.take(map, "switch_share", release.switch_share);
       reader.take(map, "switch_tree", release.switch_tree);

@@ -57,16 +57,20 @@ struct Candidate {
   LineFormat format = LineFormat::simple;
 };
 
-/// Over two nodes a tree's channels are as fast as within one, up to twice what they get of the network. A rank alone
-/// on its node has all that is above and below it at one adapter.
+/// All channels of a ring or of trees. Over two nodes a tree's are as fast as within one, up to twice what they get of
+/// the network.
+double channels_rate(const Ground& ground, bool tree) {
+  const double within = ground.ring.bytes_per_second();
+  if (ground.nodes == 1) return within;
+  const double network = ground.network.bytes_per_second();
+  return std::min(within, tree && ground.nodes == 2 ? 2 * network : network);
+}
+
+/// A rank alone on its node has all that is above and below it at one adapter.
 double bus_rate(const Ground& ground, Candidate candidate) {
   const Release& release = *ground.release;
   const bool tree = candidate.algorithm == Algorithm::tree;
-  double bus = ground.ring.bytes_per_second();
-  if (ground.nodes > 1) {
-    const double network = ground.network.bytes_per_second();
-    bus = std::min(bus, tree && ground.nodes == 2 ? 2 * network : network);
-  }
+  double bus = channels_rate(ground, tree);
   const int channels = ground.searched.count;
   if (tree) bus = std::min(bus * 0.92, channels * of(release.tree, ground));
   switch (candidate.format) {
@@ -112,7 +116,9 @@ Counted channels_for(const Ground& ground, Operation operation, Candidate candid
   const auto all = static_cast<std::uint64_t>(switched ? ground.switch_channels : ground.channels);
   const std::string all_by = switched ? "as many as the release has for a switch" : ground.channels_by;
   const std::uint64_t each = worth(ground, candidate.format, candidate.algorithm, ranks);
-  const std::uint64_t most = switched ? all : std::clamp<std::uint64_t>(bytes.count() / each, 1, all);
+  // Nothing says how many threads parallel trees have, and so bytes are no less than these are worth.
+  const bool takes_all = switched || candidate.algorithm == Algorithm::pat;
+  const std::uint64_t most = takes_all ? all : std::clamp<std::uint64_t>(bytes.count() / each, 1, all);
   const int used =
       ground.release->in_cells ? channels_with_cells(most, operation, candidate, bytes, ranks) : static_cast<int>(most);
   if (used < ground.least_channels) return {ground.least_channels, "as many as there are to be at the least"};
@@ -186,6 +192,12 @@ double predicted_of_switch_us(const Ground& ground, Candidate candidate, Bytes b
 double predicted_us(const Ground& ground, Operation operation, Candidate candidate, Bytes bytes, int ranks,
                     int channels) {
   if (is_by_switch(candidate.algorithm)) return predicted_of_switch_us(ground, candidate, bytes, ranks);
+  if (candidate.algorithm == Algorithm::pat) {
+    const auto& [all, doubling, rank] = ground.release->pat;
+    const double rate = channels_rate(ground, true) * ground.release->pat_share;
+    return (all + doubling * doublings(ground.nodes) + rank * ranks).microseconds() +
+           static_cast<double>(bytes.count()) / rate * 1e6;
+  }
   const bool tree = candidate.algorithm == Algorithm::tree;
   const auto size = static_cast<double>(bytes.count());
   double us = latency_us(ground, operation, candidate, ranks);
@@ -233,6 +245,13 @@ Verdict switches(const Ground& ground, Operation operation) {
                     in_gigabytes(ground.heads.within)};
 }
 
+/// Of each rank's part, where each is alone on its node.
+Verdict parallel_trees(const Ground& ground) {
+  if (ground.release->pat_share == 0) return {false, "the release has no parallel trees"};
+  if (!is_alone(ground)) return {false, "nodes have several ranks, or there is one node"};
+  return {true, "each rank is alone on its node"};
+}
+
 /// What is left to choose from, rings first, and why.
 struct Offered {
   std::vector<Candidate> all{};
@@ -255,7 +274,10 @@ Offered candidates(const Ground& ground, Operation operation, const Fixed& fixed
     }
   };
   const bool sums = operation == Operation::all_reduce;
-  if (fixed.leaves(Algorithm::ring) || !sums) add(Algorithm::ring);
+  // Who wants one of those alone that are of an all-reduce has rings of what is none.
+  const bool parts = operation == Operation::all_gather || operation == Operation::reduce_scatter;
+  const bool wants_pat = parts && !fixed.algorithms.empty() && fixed.leaves(Algorithm::pat);
+  if (fixed.leaves(Algorithm::ring) || (!sums && !wants_pat)) add(Algorithm::ring);
   const Verdict tree = trees(ground, operation);
   if (fixed.leaves(Algorithm::tree) && tree.open) add(Algorithm::tree);
   if (sums && !fixed.algorithms.empty()) offered.tell("algorithms", user);
@@ -270,7 +292,12 @@ Offered candidates(const Ground& ground, Operation operation, const Fixed& fixed
       offered.all.push_back({algorithm, LineFormat::simple});
     }
   }
-  if (!sums) offered.facts.emplace_back("trees and NVLS off: " + tree.why);
+  if (!sums) offered.facts.emplace_back("trees off: " + tree.why);
+  if (parts && fixed.leaves(Algorithm::pat)) {
+    const Verdict pat = parallel_trees(ground);
+    offered.tell("PAT", pat);
+    if (pat.open && fixed.leaves(LineFormat::simple)) offered.all.push_back({Algorithm::pat, LineFormat::simple});
+  }
   if (ground.nodes > 1) {
     offered.facts.push_back("proxies: " + two_digits(proxy_step(ground).microseconds()) + " us a step, beside CPUs " +
                             (ground.cpu == Cpu::amd ? "of AMD" : "of others than AMD"));

@@ -1,6 +1,7 @@
 // Primitives: what a block does with one slot. Written once for GPUs, emulation, simulation and exploration, which each
 // bring a Block. Called by the loops of rings.hpp, trees.hpp, nvls.hpp, puts.hpp and experts.hpp: one primitive for
-// each slot that they pass on.
+// each slot that they pass on. Those of pat.hpp
+// have several moves to a slot.
 //
 //   with every slot
 //   1. await credit: the slot that is to be filled is free
@@ -37,17 +38,20 @@ namespace twinlink::gpu {
 enum class Region : std::uint8_t { none, input, output };
 
 /// The bytes of a slot, or of what would be one: what comes from the slot `from`, with the bytes at `in` added, or
-/// these alone; to `out`, and into the slot `into`.
+/// these alone; to `out`, and into the slot `into`. Of simple a slot may have several, each at its place there, which
+/// is a multiple of 16 B.
 struct Move {
   std::uint64_t bytes = 0;
   std::int32_t from = kNoLink;
   std::uint64_t from_step = 0;
+  std::uint64_t from_at = 0;
   Region in = Region::none;
   std::uint64_t in_at = 0;
   Region out = Region::none;
   std::uint64_t out_at = 0;
   std::int32_t into = kNoLink;
   std::uint64_t into_step = 0;
+  std::uint64_t into_at = 0;
 };
 
 /// Steps 1 to 7 for one slot, as far as `move` has a slot to read or to fill. False: the launch was given up.

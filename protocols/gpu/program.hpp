@@ -38,12 +38,13 @@ enum class Operation : std::uint8_t {
   combine      ///< and back
 };
 
-/// How an all-reduce goes; of other operations `ring` alone.
+/// How an all-reduce goes, or of all-gather and reduce-scatter `ring` or `pat`; of other operations `ring` alone.
 enum class Algorithm : std::uint8_t {
   ring,
-  tree,      ///< sums go up, and come down again: fewer steps between nodes
-  nvls,      ///< the switch that joins the GPUs adds up, and between nodes those of the network (nvls.hpp)
-  nvls_tree  ///< a switch in each node, and trees between them
+  tree,       ///< sums go up, and come down again: fewer steps between nodes
+  nvls,       ///< the switch that joins the GPUs adds up, and between nodes those of the network (nvls.hpp)
+  nvls_tree,  ///< a switch in each node, and trees between them
+  pat         ///< a tree for each rank's part, all at once (pat.hpp)
 };
 
 /// What reductions add up: unsigned numbers of 64 bits.
@@ -233,6 +234,16 @@ constexpr std::int32_t kUp = 0;
 constexpr std::int32_t kDown = 1;
 TWINLINK_GPU constexpr bool is_tree(const Program& p) {
   return p.operation == Operation::all_reduce && p.algorithm == Algorithm::tree;
+}
+TWINLINK_GPU constexpr bool is_pat(const Program& p) {
+  return p.algorithm == Algorithm::pat &&
+         (p.operation == Operation::all_gather || p.operation == Operation::reduce_scatter);
+}
+/// How often 1 is doubled until there are as many as ranks.
+TWINLINK_GPU constexpr std::int32_t doublings_of(const Program& p) {
+  std::int32_t count = 0;
+  while ((p.ranks - 1) >> count > 0) ++count;
+  return count;
 }
 TWINLINK_GPU constexpr bool is_switched(const Program& p) {
   return p.operation == Operation::all_reduce &&

@@ -79,6 +79,11 @@ struct Release {
   ByCapability<int> switch_channels{};
   ByCapability<int> switch_channels_between{};
 
+  // What parallel trees take: at all, for each doubling of the nodes, and for each rank; what they get of the channels,
+  // zero: there are none.
+  std::array<Seconds, 3> pat{};
+  double pat_share = 0;
+
   // What it takes a machine for.
   ByCapability<Rate> link{};      ///< one link of a GPU
   Rate pcie{};                    ///< a slot of generation 3 with 16 lanes

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "protocols/gpu/experts.hpp"
+#include "protocols/gpu/pat.hpp"
 #include "protocols/gpu/puts.hpp"
 #include "protocols/gpu/rings.hpp"
 #include "protocols/gpu/trees.hpp"
@@ -98,8 +99,9 @@ TWINLINK_GPU_INLINE bool run_as(Block& block, const Program& p) {
   if constexpr (What == Operation::echo) return echo(block, p);
   if constexpr (What == Operation::all_reduce && How == Algorithm::ring) return ring_all_reduce(block, p);
   if constexpr (What == Operation::all_reduce && How == Algorithm::tree) return tree_all_reduce(block, p);
-  if constexpr (What == Operation::all_gather) return ring_all_gather(block, p);
-  if constexpr (What == Operation::reduce_scatter) return ring_reduce_scatter(block, p);
+  if constexpr (How == Algorithm::pat) return ParallelTrees<Block>(block, p).run();
+  if constexpr (What == Operation::all_gather && How == Algorithm::ring) return ring_all_gather(block, p);
+  if constexpr (What == Operation::reduce_scatter && How == Algorithm::ring) return ring_reduce_scatter(block, p);
   if constexpr (What == Operation::broadcast) return ring_broadcast(block, p);
   if constexpr (What == Operation::reduce) return ring_reduce(block, p);
   if constexpr (What == Operation::all_to_all) return all_to_all(block, p);
@@ -112,6 +114,7 @@ TWINLINK_GPU_INLINE bool run_as(Block& block, const Program& p) {
 template <class Known>
 auto as_known(const Program& p, Known known) {
   constexpr auto kRing = std::integral_constant<Algorithm, Algorithm::ring>{};
+  constexpr auto kPat = std::integral_constant<Algorithm, Algorithm::pat>{};
   switch (p.operation) {
     case Operation::clear:
       return known(std::integral_constant<Operation, Operation::clear>{}, kRing);
@@ -120,8 +123,10 @@ auto as_known(const Program& p, Known known) {
     case Operation::echo:
       return known(std::integral_constant<Operation, Operation::echo>{}, kRing);
     case Operation::all_gather:
+      if (is_pat(p)) return known(std::integral_constant<Operation, Operation::all_gather>{}, kPat);
       return known(std::integral_constant<Operation, Operation::all_gather>{}, kRing);
     case Operation::reduce_scatter:
+      if (is_pat(p)) return known(std::integral_constant<Operation, Operation::reduce_scatter>{}, kPat);
       return known(std::integral_constant<Operation, Operation::reduce_scatter>{}, kRing);
     case Operation::broadcast:
       return known(std::integral_constant<Operation, Operation::broadcast>{}, kRing);

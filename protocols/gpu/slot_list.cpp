@@ -36,12 +36,21 @@ class ListingBlock {
   static void tell(std::int32_t, std::uint64_t, std::uint64_t) {}
   static std::uint64_t told(std::int32_t, std::uint64_t) { return 0; }
   bool move(const Move& move) {
-    if (move.into != kNoLink) list_.sent[static_cast<std::size_t>(move.into)].push_back(move.bytes);
-    if (move.from != kNoLink) list_.received[static_cast<std::size_t>(move.from)].push_back(move.bytes);
+    if (move.into != kNoLink) add(list_.sent[static_cast<std::size_t>(move.into)], move.into_at, move.bytes);
+    if (move.from != kNoLink) add(list_.received[static_cast<std::size_t>(move.from)], move.from_at, move.bytes);
     return true;
   }
 
  private:
+  /// What lies behind the slot's beginning is of the slot that is there.
+  static void add(std::vector<std::uint64_t>& slots, std::uint64_t at, std::uint64_t bytes) {
+    if (at == 0) {
+      slots.push_back(bytes);
+    } else if (bytes > 0) {
+      slots.back() = at + bytes;
+    }
+  }
+
   std::int32_t channel_;
   std::int32_t role_ = 0;
   const ChannelPosition& position_;

@@ -36,6 +36,9 @@ bool fits(const Work& work) {
       return links == static_cast<std::size_t>(work.program.ranks) - 1;
     default:
       if (has_rail_trees(work.program)) return links >= static_cast<std::size_t>(group_of(work.program)) - 1;
+      if (is_pat(work.program)) {
+        return work.positions.empty() && links == 2 * static_cast<std::size_t>(doublings_of(work.program));
+      }
       if (is_switched(work.program)) return links == static_cast<std::size_t>(work.program.ranks) - 1;
       return work.positions.empty() ? links == 2 && !is_tree(work.program) : links > 0;
   }
@@ -152,14 +155,14 @@ std::string_view to_string(Operation operation) {
 }
 
 std::string_view to_string(Algorithm algorithm) {
-  constexpr Words<Algorithm> kNames{"ring", "tree", "nvls", "nvlstree"};
+  constexpr Words<Algorithm> kNames{"ring", "tree", "nvls", "nvlstree", "pat"};
   return kNames[algorithm];
 }
 
 std::string describe(const Work& work) {
   const Program& p = work.program;
   std::string text = std::string(to_string(p.operation)) + " " + std::string(to_string(p.format));
-  if (is_tree(p) || is_switched(p)) text += " " + std::string(to_string(p.algorithm));
+  if (is_tree(p) || is_switched(p) || is_pat(p)) text += " " + std::string(to_string(p.algorithm));
   if (is_of_two(p)) {
     text += " " + std::to_string(p.bytes) + " B out, " + std::to_string(p.received) + " B in";
   } else if (p.operation != Operation::clear) {
@@ -215,6 +218,7 @@ void require_work(const Work& work) {
   }
   require(!is_switched(p) || (p.format == LineFormat::simple && work.positions.empty() != has_rail_trees(p)), what,
           " by switches has slots of simple, and places in trees between nodes alone");
+  require(!is_pat(p) || p.format == LineFormat::simple, what, " in parallel trees has slots of simple alone");
   require(fits(work), what, " with another number of links than it has peers");
   require_stands(work, what);
   require(work.times >= 1, what, " that runs less than once");

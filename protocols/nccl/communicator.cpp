@@ -214,7 +214,8 @@ class NcclCommunicator final : public Communicator {
   const Layout& layout_for(Operation operation, const gpu::Choice& choice) {
     // In an all-reduce of rings nobody asks whose part is at a place.
     const bool parts = operation != Operation::all_reduce;
-    const gpu::Algorithm algorithm = parts ? gpu::Algorithm::ring : choice.algorithm;
+    const bool pat = choice.algorithm == gpu::Algorithm::pat;
+    const gpu::Algorithm algorithm = parts && !pat ? gpu::Algorithm::ring : choice.algorithm;
     const bool tree = algorithm == gpu::Algorithm::tree;
     const bool all_pairs = operation == Operation::all_to_all;
     const auto [found, is_new] = layouts_.try_emplace({all_pairs, parts, algorithm, choice.channels});
@@ -227,6 +228,10 @@ class NcclCommunicator final : public Communicator {
       for (int k = 1; k < group; ++k) layout.peers.emplace_back(first + (rank_.id().value - first + k) % group);
       if (algorithm == gpu::Algorithm::nvls_tree) set_rail_trees(layout, choice.channels);
       if (algorithm == gpu::Algorithm::nvls && formation_->islands() > 1) set_network_above(layout, choice.channels);
+    } else if (pat) {
+      // So far on, and then so far back.
+      for (int k = 1; k < rank_.ranks(); k *= 2) layout.peers.push_back(at(k));
+      for (int k = 1; k < rank_.ranks(); k *= 2) layout.peers.push_back(at(-k));
     } else if (formation_->is_plain() && !tree) {
       layout.peers = {at(-1), at(1)};
     } else {

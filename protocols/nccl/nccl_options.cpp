@@ -28,7 +28,9 @@ constexpr Choices kAlgorithms{OptionChoice<Algorithm>{"auto", std::nullopt},
                               OptionChoice<Algorithm>{"Tree", gpu::Algorithm::tree},
                               OptionChoice<Algorithm>{"NVLS", gpu::Algorithm::nvls},
                               OptionChoice<Algorithm>{"nvlstree", gpu::Algorithm::nvls_tree},
-                              OptionChoice<Algorithm>{"NVLSTree", gpu::Algorithm::nvls_tree}};
+                              OptionChoice<Algorithm>{"NVLSTree", gpu::Algorithm::nvls_tree},
+                              OptionChoice<Algorithm>{"pat", gpu::Algorithm::pat},
+                              OptionChoice<Algorithm>{"PAT", gpu::Algorithm::pat}};
 using MostLevel = std::optional<Level>;
 constexpr Choices kLevelNames{OptionChoice<MostLevel>{"auto", std::nullopt}, OptionChoice<MostLevel>{"LOC", Level::loc},
                               OptionChoice<MostLevel>{"NVL", Level::nvl},    OptionChoice<MostLevel>{"PIX", Level::pix},
@@ -45,7 +47,8 @@ constexpr Choices kFormats{
 constexpr std::array kOptions{
     Option{
         "algo", kAlgorithms.list_names(), "auto",
-        "how an all-reduce goes, in rings, in trees, or by a switch that adds up; other collectives have rings alone"},
+        "how an all-reduce goes, in rings, in trees, or by a switch that adds up; all-gather and reduce-scatter have "
+        "rings, and pat where each rank is alone on its node; others rings alone"},
     Option{"proto", kFormats.list_names(), "auto",
            "line format: ll and ll128 carry flags with the data, simple counts behind a fence; auto: as NCCL chooses"},
     Option{"channels", "COUNT", "0", "thread blocks of a kernel, each with a share of the bytes; 0: as NCCL chooses"},
@@ -146,7 +149,7 @@ std::span<const Option> option_list() { return kOptions; }
 std::span<const Alias> alias_list() { return kAliases; }
 
 bool only_by_switch(const Options& options) {
-  return options.fixed.algorithms.size() == 1 && options.fixed.algorithms.front() >= gpu::Algorithm::nvls;
+  return options.fixed.algorithms.size() == 1 && is_by_switch(options.fixed.algorithms.front());
 }
 
 Options read_options(const Protocol& protocol, const Settings& settings) {

@@ -118,14 +118,15 @@ class HostProgram::Block {
     for (std::size_t at = 0; at < move.bytes; at += kPiece) {
       const std::size_t length = std::min<std::size_t>(kPiece, move.bytes - at);
       if (move.from != gpu::kNoLink) {
-        if (!take(slot(mine(move.from), move.from_step), move.from_step, at, {value.data(), length})) return false;
+        if (!take(slot(mine(move.from), move.from_step) + move.from_at, move.from_step, at, {value.data(), length}))
+          return false;
         if (move.in != gpu::Region::none) add(value.data(), region(move.in) + move.in_at + at, length);
       } else {
         std::memcpy(value.data(), region(move.in) + move.in_at + at, length);
       }
       if (move.out != gpu::Region::none) std::memcpy(region(move.out) + move.out_at + at, value.data(), length);
       if (move.into != gpu::kNoLink) {
-        put(slot(theirs(move.into), move.into_step), move.into_step, at, {value.data(), length});
+        put(slot(theirs(move.into), move.into_step) + move.into_at, move.into_step, at, {value.data(), length});
       }
       if (++pieces_ % kPiecesInTurn == 0 && !pause()) return false;
     }

@@ -82,7 +82,7 @@ class Block {
   }
 
   std::vector<Store> pending{};
-  std::uint64_t slots_read[3] = {};  ///< by link
+  std::uint64_t slots_read[4] = {};  ///< by peer
   void add_to(std::string& key) const;
 
  private:
@@ -100,8 +100,8 @@ class Block {
              std::optional<std::uint64_t> step) {
     pending.push_back({memory, std::move(words), fences_, step});
   }
-  void put(std::int32_t link, std::uint64_t step, const Words& value);
-  Words take(std::int32_t link, std::uint64_t step, std::uint64_t count);
+  void put(std::int32_t link, std::uint64_t step, std::uint64_t at, const Words& value);
+  Words take(std::int32_t link, std::uint64_t step, std::uint64_t at, std::uint64_t count);
   std::uint64_t read_word(std::uint64_t place);
   [[nodiscard]] int peer(std::int32_t link) const;
 
@@ -266,6 +266,11 @@ gpu::ChannelPosition Block::position() const {
 int Block::peer(std::int32_t link) const {
   if (gpu::is_tree(p_)) return link;
   if (gpu::is_of_two(p_)) return 1 - rank_;
+  if (gpu::is_pat(p_)) {
+    const std::int32_t doublings = gpu::doublings_of(p_);
+    const int places = 1 << (link % doublings);
+    return (rank_ + (link < doublings ? places : p_.ranks - places)) % p_.ranks;
+  }
   if (p_.operation == gpu::Operation::all_to_all || gpu::has_experts(p_)) return (rank_ + link + 1) % p_.ranks;
   return (rank_ + (link == gpu::kBehind ? 1 : p_.ranks - 1)) % p_.ranks;
 }
@@ -350,18 +355,18 @@ void Block::give_credit(std::int32_t link, std::uint64_t credit) {
   store(peer(link), {{world_.credit_of(rank_), credit}}, std::nullopt);
 }
 
-/// Into the slot, in the stores that its format has.
-void Block::put(std::int32_t link, std::uint64_t step, const Words& value) {
+/// Into the slot, in the stores that its format has; of simple at any place there.
+void Block::put(std::int32_t link, std::uint64_t step, std::uint64_t at, const Words& value) {
   const int to = peer(link);
-  const std::uint64_t slot = world_.slot_of(rank_, step);
+  const std::uint64_t slot = world_.slot_of(rank_, step) + at / kWord;
   if (p_.format == LineFormat::ll128) {
     for (std::uint64_t line = 0; line * kLl128Words < value.size(); ++line) {
-      const std::uint64_t at = slot + line * (kLl128Words + 1);
+      const std::uint64_t begin = slot + line * (kLl128Words + 1);
       std::vector<std::pair<std::uint64_t, std::uint64_t>> words;
       for (std::uint64_t w = 0; w < kLl128Words && line * kLl128Words + w < value.size(); ++w) {
-        words.emplace_back(at + w, value[line * kLl128Words + w]);
+        words.emplace_back(begin + w, value[line * kLl128Words + w]);
       }
-      words.emplace_back(at + kLl128Words, step + 1);
+      words.emplace_back(begin + kLl128Words, step + 1);
       if (!world_.slips.torn_lines) {
         store(to, std::move(words), step);
         continue;
@@ -384,16 +389,16 @@ void Block::put(std::int32_t link, std::uint64_t step, const Words& value) {
   }
 }
 
-Words Block::take(std::int32_t link, std::uint64_t step, std::uint64_t count) {
-  const std::uint64_t slot = world_.slot_of(peer(link), step);
+Words Block::take(std::int32_t link, std::uint64_t step, std::uint64_t at, std::uint64_t count) {
+  const std::uint64_t slot = world_.slot_of(peer(link), step) + at / kWord;
   const Words& memory = world_.memory[gpu::number(rank_)];
   Words value;
   if (p_.format == LineFormat::ll128) {
     for (std::uint64_t line = 0; line * kLl128Words < count; ++line) {
-      const std::uint64_t at = slot + line * (kLl128Words + 1);
-      if (!read_when([&memory, at, step] { return memory[at + kLl128Words] == step + 1; })) return {};
+      const std::uint64_t begin = slot + line * (kLl128Words + 1);
+      if (!read_when([&memory, begin, step] { return memory[begin + kLl128Words] == step + 1; })) return {};
       for (std::uint64_t w = 0; w < kLl128Words && line * kLl128Words + w < count; ++w) {
-        value.push_back(read_word(at + w));
+        value.push_back(read_word(begin + w));
       }
     }
     return value;
@@ -423,7 +428,7 @@ bool Block::move(const gpu::Move& move) {
   const auto own_word = [&](std::uint64_t i) { return own[move.in_at / kWord + i]; };
   Words value(count);
   if (move.from != gpu::kNoLink) {
-    value = take(move.from, move.from_step, count);
+    value = take(move.from, move.from_step, move.from_at, count);
     if (world_.stopping) return false;
     slots_read[peer(move.from)] = move.from_step + 1;
     for (std::uint64_t i = 0; move.in != gpu::Region::none && i < count; ++i) value[i] += own_word(i);
@@ -431,7 +436,7 @@ bool Block::move(const gpu::Move& move) {
     for (std::uint64_t i = 0; i < count; ++i) value[i] = own_word(i);
   }
   for (std::uint64_t i = 0; move.out != gpu::Region::none && i < count; ++i) output[move.out_at / kWord + i] = value[i];
-  if (move.into != gpu::kNoLink) put(move.into, move.into_step, value);
+  if (move.into != gpu::kNoLink) put(move.into, move.into_step, move.into_at, value);
   return true;
 }
 

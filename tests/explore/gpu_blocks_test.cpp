@@ -68,6 +68,35 @@ TEST_P(ExploredBlocks, AllGatherOfThree) { expect_clean(program_of(Operation::al
 
 TEST_P(ExploredBlocks, ReduceScatterOfThree) { expect_clean(program_of(Operation::reduce_scatter, GetParam(), 3, 3)); }
 
+/// Parallel trees have slots of simple alone: of four ranks those of two parts, of others of one.
+TEST(ExploredTrees, PartsGoToAllAndSumsComeFromAll) {
+  for (const Operation operation : {Operation::all_gather, Operation::reduce_scatter}) {
+    for (const auto& [ranks, elements] : {std::pair{2, 8U}, {3, 3U}, {4, 4U}}) {
+      Program program = program_of(operation, LineFormat::simple, ranks, elements);
+      program.algorithm = gpu::Algorithm::pat;
+      program.slot = ranks == 4 ? 32 : 16;
+      const BlocksResult result = explore_blocks(program);
+      EXPECT_TRUE(result.clean()) << ranks << ": " << result.finding << ", " << result.states << " states";
+    }
+  }
+}
+
+TEST(ExploredTrees, WithoutTheFenceItIsFound) {
+  Program program = program_of(Operation::reduce_scatter, LineFormat::simple, 2, 12);
+  program.algorithm = gpu::Algorithm::pat;
+  EXPECT_NE(explore_blocks(program, {.no_fence = true}).finding.find("is wrong"), std::string::npos);
+}
+
+/// A rank takes a slot before it sends the next one, so one is enough; two ranks need credit for that one alone.
+TEST(ExploredTrees, OneSlotIsEnoughWithCredit) {
+  Program program = program_of(Operation::reduce_scatter, LineFormat::simple, 2, 8);
+  program.algorithm = gpu::Algorithm::pat;
+  program.slots = 1;
+  const BlocksResult result = explore_blocks(program);
+  EXPECT_TRUE(result.clean()) << result.finding;
+  EXPECT_NE(explore_blocks(program, {.free_credit = true}).finding, "");
+}
+
 TEST_P(ExploredBlocks, BroadcastOfThree) { expect_clean(program_of(Operation::broadcast, GetParam(), 3, 6)); }
 
 TEST_P(ExploredBlocks, ReduceToTheSecondOfThree) {

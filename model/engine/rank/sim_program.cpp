@@ -398,7 +398,7 @@ class SimBlock final : public FlowListener,
       value = own_content(move);
     } else {
       const Part& fifo = of(move.from).mine;
-      value = fifo.allocation->content.slice(slot_at(fifo, move.from_step), Bytes{move.bytes});
+      value = fifo.allocation->content.slice(slot_at(fifo, move.from_step) + Bytes{move.from_at}, Bytes{move.bytes});
       if (move.in != gpu::Region::none) value.add(own_content(move));
     }
     if (move.out != gpu::Region::none) {
@@ -407,7 +407,7 @@ class SimBlock final : public FlowListener,
     }
     if (move.into != gpu::kNoLink) {
       const Part& fifo = of(move.into).theirs;
-      const Bytes at = slot_at(fifo, move.into_step);
+      const Bytes at = slot_at(fifo, move.into_step) + Bytes{move.into_at};
       if (of(move.into).by_adapter) {
         host_.puts_over(move.into, channel_).add({.bytes = move.bytes, .content = value, .at = at, .by = by_now()});
       } else {

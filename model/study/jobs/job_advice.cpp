@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "model/study/advice.hpp"
+#include "model/study/model_error.hpp"
 #include "platforms/tools/placement.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/registry.hpp"
@@ -368,7 +369,8 @@ class Search {
     }
     for (JobSample& best : ranking) {
       const JobSample* own = by_itself(size, best);
-      if (own != nullptr && own->time_us <= best.time_us * (1 + kModelError)) best = *own;
+      if (own != nullptr && own->time_us <= best.time_us * (1 + model_error(Simulated::block_collectives).share))
+        best = *own;
     }
     std::ranges::stable_sort(ranking, {}, &JobSample::time_us);
     if (const JobSample* own = by_itself(size, ranking.front())) size.own = *own;

@@ -221,10 +221,10 @@ class CudaBlock {
     char* into;  ///< slot
   };
   __device__ Places places_of(const gpu::Move& move) const {
-    return {move.from == gpu::kNoLink ? nullptr : slot(mine(move.from), move.from_step),
+    return {move.from == gpu::kNoLink ? nullptr : slot(mine(move.from), move.from_step) + move.from_at,
             move.in == gpu::Region::none ? nullptr : region(move.in) + move.in_at,
             move.out == gpu::Region::none ? nullptr : region(move.out) + move.out_at,
-            move.into == gpu::kNoLink ? nullptr : slot(theirs(move.into), move.into_step)};
+            move.into == gpu::kNoLink ? nullptr : slot(theirs(move.into), move.into_step) + move.into_at};
   }
 
   /// By which places it has: loops without a question are what is fast.
@@ -476,10 +476,10 @@ inline unsigned threads_of(const gpu::Program& p) {
   return kWarp * static_cast<unsigned>(gpu::least(warps > 0 ? warps : 1, kProgramThreads / kWarp));
 }
 
-/// What is put is in no line.
-constexpr bool has_format(gpu::Operation what, LineFormat format) {
+/// What is put is in no line, nor are parallel trees.
+constexpr bool has_format(gpu::Operation what, gpu::Algorithm how, LineFormat format) {
   const bool puts = what == gpu::Operation::put || what == gpu::Operation::dispatch || what == gpu::Operation::combine;
-  return format == LineFormat::simple || !puts;
+  return format == LineFormat::simple || (!puts && how != gpu::Algorithm::pat);
 }
 
 template <LineFormat Format>
@@ -489,7 +489,7 @@ void launch_in(ProgramArguments arguments, cudaStream_t stream) {
   arguments.fifo_room = gpu::fifo_room(p);
   arguments.slot_mask = (p.slots & (p.slots - 1)) == 0 ? p.slots - 1 : 0;
   gpu::as_known(p, [&](auto what, auto how) {
-    if constexpr (has_format(what(), Format)) {
+    if constexpr (has_format(what(), how(), Format)) {
       p.algorithm = how();
       run_program<what(), how(), Format>
           <<<static_cast<unsigned>(gpu::blocks_of(p)), threads_of(p), 0, stream>>>(arguments);

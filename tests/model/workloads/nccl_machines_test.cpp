@@ -294,6 +294,43 @@ TEST(NcclMachines, SwitchesOfTheFabricTakeEachByteOnce) {
   EXPECT_LT(time(machine_that_adds_up(48.5_GBps), 4, "nvls"), time(machine("hgx-h100-64"), 4, "nvlstree"));
 }
 
+/// Parts that share slots, and parts of several slots, of numbers of ranks that are no powers of two.
+TEST(NcclMachines, ParallelTreesBringEveryPartToItsPlace) {
+  const auto wrong_parts = [](int nodes, Collective what, Bytes slot) {
+    return wrong_on("hgx-h100-64", nodes, 1, [&](MeasuredRank& rank, int ranks) -> std::string {
+      Settings settings = find_protocol("nccl").defaults();
+      settings.options = {{"algo", "pat"}, {"channels", "2"}};
+      settings.chunk = slot;
+      const auto all = find_protocol("nccl").join(rank, settings);
+      const auto count = static_cast<std::uint64_t>(ranks);
+      const View data(rank.allocate(Memory::device, Bytes{(8 * 37 + 8) * count - 8}));
+      const auto own = static_cast<std::uint64_t>(rank.id().value);
+      const bool sums = what == Collective::reduce_scatter;
+      const auto part = [&](std::uint64_t of) {
+        const gpu::Share share = gpu::share(data.length.count(), count, of, gpu::kElementBytes);
+        return data.slice(Bytes{share.begin}, Bytes{share.length});
+      };
+      for (const std::uint64_t more : {0U, 100U}) {
+        for (std::uint64_t of = 0; of < count; ++of) {
+          rank.fill(part(of), sums || of == own ? summable(1 + own + more) : kSentinel);
+        }
+        if (!all->run(what, data).ok()) return "it failed";
+        for (std::uint64_t of = 0; of < count; ++of) {
+          if (sums && of != own) continue;
+          const std::uint64_t expected = sums ? count * (count + 1) / 2 + count * more : 1 + of + more;
+          if (!rank.check(part(of), summable(expected)).intact()) return "a wrong part";
+        }
+      }
+      return {};
+    });
+  };
+  for (const Collective what : {Collective::all_gather, Collective::reduce_scatter}) {
+    for (const int nodes : {2, 3, 5, 6, 8}) {
+      for (const Bytes slot : {64_B, 1_KiB}) EXPECT_EQ(wrong_parts(nodes, what, slot), "") << nodes;
+    }
+  }
+}
+
 /// Between nodes the eight messages to one node share channels.
 TEST(NcclMachines, AnAllToAllBringsEveryBlockToItsPlace) {
   constexpr Bytes kBlock{700'000};

@@ -327,6 +327,51 @@ TEST(ProgramForms, BetweenNodesTheCpuCarriesASlotOfLines) {
   expect_near(arrived[1] - began[1], kOverhead + stored + (arrived[0] - began[0]) + fetched);
 }
 
+// ---- parallel trees ------------------------------------------------------------------------------------------------
+
+/// Each rank alone on its node.
+Seconds by_trees(int ranks, Collective what, Bytes size, int channels, const std::string& algorithm = "pat") {
+  constexpr int kSlots = 2;  // registering more takes longer than until all begin
+  Platform platform = machine_with_blocks();
+  platform.node.count = ranks;
+  std::vector<Place> places;
+  for (int node = 0; node < ranks; ++node) places.push_back({node, 1, {}});
+  Settings settings = settings_of("simple", channels, 64_KiB, kSlots);
+  settings.options["algo"] = algorithm;
+  return time_on(platform, places, settings, what, size);
+}
+
+class ParallelTrees : public ::testing::TestWithParam<Collective> {};
+
+/// Short parts of all trees are in one slot: each doubling of the ranks is one hop more, and of a ring each rank is.
+TEST_P(ParallelTrees, TakeAHopForEachDoubling) {
+  const auto time = [](int ranks, const std::string& algorithm) {
+    return by_trees(ranks, GetParam(), Bytes{8 * static_cast<std::uint64_t>(ranks)}, 1, algorithm);
+  };
+  const Seconds hop = time(2, "pat") - kOverhead;
+  for (const auto& [ranks, hops] : {std::pair{3, 2}, {4, 2}, {5, 3}, {8, 3}, {13, 4}, {16, 4}}) {
+    EXPECT_NEAR((time(ranks, "pat") - kOverhead).value() / hop.value(), hops, 0.02 * hops) << ranks;
+  }
+  EXPECT_NEAR((time(8, "ring") - kOverhead).value() / hop.value(), 7, 0.1 * 7);
+}
+
+/// Each rank sends all parts but one, whatever their number; channels whose blocks wait leave the wire to others.
+TEST_P(ParallelTrees, KeepTheWireBusyWithAllPartsButOne) {
+  constexpr Bytes kPart = 4_MiB;
+  constexpr int kChannels = 16;
+  for (const int ranks : {2, 3, 5}) {
+    const auto count = static_cast<std::uint64_t>(ranks);
+    const auto time = [&](Bytes part) { return by_trees(ranks, GetParam(), part * count, kChannels); };
+    const Seconds more = time(kPart * 2) - time(kPart);
+    EXPECT_NEAR(more.value() / (kPart * (count - 1) / kWire).value(), 1, 0.05) << ranks;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, ParallelTrees, ::testing::Values(Collective::all_gather, Collective::reduce_scatter),
+                         [](const auto& tested) {
+                           return std::string(tested.param == Collective::all_gather ? "all_gather" : "reduce_scatter");
+                         });
+
 // ---- a switch that adds up ------------------------------------------------------------------------------------------
 
 constexpr Rate kReduces{2e9};

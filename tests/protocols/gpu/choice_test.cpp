@@ -269,9 +269,31 @@ TEST(GpuChoice, SaysWhy) {
                           "NVLS off: no switch joins the GPUs of each node", "channels: one for each 8192 B"));
 }
 
+/// 8 us, 4 for each doubling and 2.8 for each rank, and three quarters of the channels: from 2.23 on, of ranks that are
+/// alone on their nodes.
+TEST(GpuChoice, ParallelTreesAreOfRanksThatAreAlone) {
+  Ground ground = hopper();
+  ground.nodes = 16;
+  ground.per_node = 1;
+  ground.network = Rate{48e9};
+  const Fixed pat{.algorithms = {Algorithm::pat}};
+  for (const Operation operation : {Operation::all_gather, Operation::reduce_scatter}) {
+    EXPECT_NEAR(choose(ground, operation, 36_MiB, 16, pat).predicted->microseconds(),
+                8 + 4 * 4 + 16 * 2.8 + 1e6 * 36 * 1024 * 1024 / 36e9, 1e-9);
+    EXPECT_EQ(choose(ground, operation, 64_KiB, 16, {}).algorithm, Algorithm::pat);
+    EXPECT_EQ(choose(ground, operation, 1_GiB, 16, {}).algorithm, Algorithm::ring);
+  }
+  EXPECT_THAT(said_by<UnavailableError>([&] { return choose(ground, Operation::all_reduce, 1_MiB, 16, pat); }),
+              HasSubstr("nothing is on"));
+  ground.per_node = 2;
+  EXPECT_THAT(said_by<UnavailableError>([&] { return choose(ground, Operation::all_gather, 1_MiB, 32, pat); }),
+              HasSubstr("PAT off: nodes have several ranks"));
+  EXPECT_EQ(choose(ground, Operation::all_gather, 64_KiB, 32, {}).algorithm, Algorithm::ring);
+}
+
 TEST(GpuChoice, WhatTheUserLeavesOffIsRefusedWithTheFacts) {
   const Fixed switches{.algorithms = {Algorithm::nvls, Algorithm::nvls_tree}};
-  EXPECT_THAT(said_by([&] { return choose(hopper(), Operation::all_reduce, 1_MiB, 8, switches); }),
+  EXPECT_THAT(said_by<UnavailableError>([&] { return choose(hopper(), Operation::all_reduce, 1_MiB, 8, switches); }),
               HasSubstr("NVLS off: no switch joins the GPUs of each node"));
 }
 

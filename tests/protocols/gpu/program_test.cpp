@@ -63,9 +63,10 @@ class CountingBlock {
     EXPECT_EQ(move.out_at % kElementBytes, 0U);
     if (move.out != Region::none) end = std::max(end, move.out_at + move.bytes);
     const bool has_slot = move.into != kNoLink || move.from != kNoLink;
-    EXPECT_LE(has_slot ? move.bytes : 0, most_);
-    if (move.into != kNoLink) ++sends[move.into];
-    if (move.from != kNoLink) ++receives[move.from];
+    EXPECT_LE(has_slot ? move.bytes + move.into_at + move.from_at : 0, most_);
+    // Several parts of a slot.
+    if (move.into != kNoLink && move.into_at == 0) ++sends[move.into];
+    if (move.from != kNoLink && move.from_at == 0) ++receives[move.from];
     if (move.out != Region::none) written += move.bytes;
     return put(0, 0, 0);
   }
@@ -197,6 +198,42 @@ TEST(GpuProgram, BlocksWriteWhatIsPromised) {
   });
 }
 
+/// Whoever sends over a link in parallel trees, the rank there takes as many slots of the same bytes over its own, and
+/// all parts but one come in.
+TEST(GpuProgram, ParallelTreesMeetAndBringAllParts) {
+  for_each_size([](int ranks, int channels, std::uint64_t bytes) {
+    for (const Operation operation : {Operation::all_gather, Operation::reduce_scatter}) {
+      const auto of = [&](int rank) {
+        Program p = program_of(operation, ranks, rank, channels, bytes);
+        p.algorithm = Algorithm::pat;
+        return p;
+      };
+      const auto doublings = static_cast<std::size_t>(doublings_of(of(0)));
+      ASSERT_GE(1 << doublings, ranks);
+      std::uint64_t written = 0;
+      std::uint64_t parts = 0;
+      for (int rank = 0; rank < ranks; ++rank) {
+        parts += bytes - share(bytes, number(ranks), number(rank), kElementBytes).length;
+        for (int channel = 0; channel < channels; ++channel) {
+          const SlotList mine = listed(of(rank), channel, 2 * doublings);
+          CountingBlock block = counted(of(rank), channel);
+          written += block.written;
+          for (std::size_t k = 0; k < doublings; ++k) {
+            const bool gathers = operation == Operation::all_gather;
+            const int there = (rank + (gathers ? 1 << k : ranks - (1 << k))) % ranks;
+            const std::size_t out = gathers ? k : doublings + k;
+            const std::size_t in = gathers ? doublings + k : k;
+            ASSERT_EQ(mine.sent[out], listed(of(there), channel, 2 * doublings).received[in]) << ranks << ", " << rank;
+            ASSERT_TRUE(mine.sent[in].empty() && mine.received[out].empty());
+            ASSERT_EQ(block.sends[static_cast<std::int32_t>(out)], mine.sent[out].size());
+          }
+        }
+      }
+      ASSERT_EQ(written, parts) << to_string(operation) << " of " << ranks << ", " << bytes << " B";
+    }
+  });
+}
+
 TEST(GpuProgram, EachPairOfAnAllToAllPassesTheSameSlotsBothWays) {
   for (const int ranks : {2, 3, 6}) {
     const Program p = program_of(Operation::all_to_all, ranks, 1, 2, 8 * number(ranks) * 100);
@@ -282,7 +319,8 @@ TEST(GpuProgram, BlocksThatAreGivenUpDoNothingMore) {
                                           {Algorithm::ring, 2},
                                           {Algorithm::tree, 0},
                                           {Algorithm::tree, 1},
-                                          {Algorithm::tree, 2}}) {
+                                          {Algorithm::tree, 2},
+                                          {Algorithm::pat, 1}}) {
       Program p = program_of(operation, 3, rank, 1, operation == echo ? 48 : 240);
       p.algorithm = algorithm;
       p.received = 100;

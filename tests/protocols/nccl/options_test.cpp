@@ -148,7 +148,7 @@ TEST(NcclOptions, RefusesWhatContradictsItself) {
   EXPECT_THAT(refusal({{"NCCL_BUFFSIZE", "1M"}}, chunked), HasSubstr("both say how large a slot is"));
   EXPECT_THAT(refusal({{"buffer", "100"}}), HasSubstr("no room for 8 slots"));
   EXPECT_THAT(refusal({{"proto", "LL64"}}), HasSubstr("'LL64' is none of"));
-  EXPECT_THAT(refusal({{"NCCL_ALGO", "PAT"}}), HasSubstr("'PAT' is none of"));
+  EXPECT_THAT(refusal({{"NCCL_ALGO", "CollNetChain"}}), HasSubstr("'CollNetChain' is none of"));
   EXPECT_THAT(refusal({{"NCCL_ALGO", "NVLS"}, {"NCCL_PROTO", "LL"}}),
               HasSubstr("slots of simple alone, and proto is ll"));
   EXPECT_THAT(refusal({{"NCCL_ALGO", "NVLS"}, {"NCCL_NVLS_ENABLE", "0"}}), HasSubstr("nvls_enable forbids it"));
