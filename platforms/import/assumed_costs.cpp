@@ -66,9 +66,9 @@ void assume_copies(Platform& platform) {
 /// A copy within a GPU reads and writes: half of what the memory has by the data sheet of one of that capability.
 void assume_copies_within(GpuType& type, const Platform& platform) {
   struct Memory {
-    int capability;
-    Rate rate;
-    const char* of;
+    int capability = 0;
+    Rate rate{};
+    const char* of = "";
   };
   static constexpr std::array kMemories{Memory{70, 900.0_GBps, "V100"},   Memory{75, 672.0_GBps, "TITAN RTX"},
                                         Memory{80, 1555.0_GBps, "A100"},  Memory{86, 696.0_GBps, "A40"},

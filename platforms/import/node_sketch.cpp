@@ -87,6 +87,7 @@ class Builder {
     }
     assume_costs(platform_, base);
     forget_costs_of_amd();
+    if (base == nullptr) limit_kernels();
     assume("the costs of copies, of the runtime and of messages" + (base == nullptr ? "" : ": as on " + base->name));
     describe();
   }
@@ -176,6 +177,11 @@ class Builder {
 
   // ---- GPUs and their links ---------------------------------------------------------------------------------------
 
+  /// 90 for 9.0.
+  [[nodiscard]] static int number_of(const std::pair<int, int>& capability) {
+    constexpr int kTen = 10;
+    return kTen * capability.first + capability.second;
+  }
   [[nodiscard]] static std::pair<int, int> capability_of(const GpuFacts& gpu) {
     return gpu.capability.value_or(kSomeCapability);
   }
@@ -232,6 +238,23 @@ class Builder {
       const auto type = std::ranges::find(platform_.gpu_types, node().gpus[i].type, &GpuType::name);
       type->blocks.reset();
       type->copies.clear();
+    }
+  }
+
+  /// Kernels get less over NVLinks than these carry: what NCCL takes for them.
+  void limit_kernels() {
+    const auto release = find_release("");
+    for (std::size_t i = 0; i < facts_.gpus.size() && release != nullptr; ++i) {
+      const GpuFacts& gpu = facts_.gpus[i];
+      const int links = links_of(gpu);
+      const auto type = std::ranges::find(platform_.gpu_types, node().gpus[i].type, &GpuType::name);
+      if (links == 0 || !type->blocks) continue;
+      const Rate each = gpu::of_capability(release->link, number_of(capability_of(gpu)));
+      for (const CopyKind kind : {CopyKind::kernel_push, CopyKind::kernel_pull}) {
+        type->copies[kind] = platform_.copies.at(kind);
+        type->copies[kind].rate = assumed(Rate{links * each.bytes_per_second()},
+                                          fmt::format("{} links as {} takes them", links, release->name));
+      }
     }
   }
 
@@ -321,11 +344,9 @@ class Builder {
 
   /// NVSwitches of Hopper and later add up: they get of a GPU's links what NCCL takes for it.
   [[nodiscard]] static std::optional<Sourced<Rate>> added_up(const GpuFacts& facts, int links) {
-    constexpr int kTen = 10;
-    const auto [major, minor] = capability_of(facts);
     const auto release = find_release("");
     if (!facts.capability || release == nullptr) return std::nullopt;
-    const gpu::Ground ground{.release = release.get(), .capability = kTen * major + minor};
+    const gpu::Ground ground{.release = release.get(), .capability = number_of(capability_of(facts))};
     const double share = release->switch_share[ground.generation()];
     if (share == 0) return std::nullopt;
     const Rate each = gpu::of_capability(release->link, ground.capability);

@@ -96,6 +96,14 @@ TEST(ImportMatrix, MoreLinksThanAGpuHasMeanNvswitches) {
   const Platform platform = imported(matrix(8, "NV18", 4));
   EXPECT_EQ(peer_way(platform, 0, 7), "gpu0 -> nvswitch -> gpu7");
   EXPECT_DOUBLE_EQ(gigabytes(link_of(platform, "gpu5-nvlink").forward), 450);
+  const auto rate = [](const Platform& of, CopyKind kind) {
+    const Cost& cost = of.gpu_types.front().copies.at(kind);
+    EXPECT_EQ(cost.rate.value().source.quality, Quality::assumed);
+    return gigabytes(cost.rate.value());
+  };
+  EXPECT_NEAR(rate(platform, CopyKind::kernel_push), 370.8, 1e-9) << "18 of 20.6, as NCCL takes them";
+  EXPECT_NEAR(rate(platform, CopyKind::kernel_local), 3350 / 2.0, 1e-9) << "HBM3 of a Hopper, read and written";
+  EXPECT_FALSE(imported(matrix(2, "PHB", 1)).gpu_types.front().copies.contains(CopyKind::kernel_push));
   const Platform pair = imported(matrix(2, "NV18", 1));
   EXPECT_EQ(peer_way(pair, 0, 1), "gpu0 -> gpu1");
 }
