@@ -66,8 +66,8 @@ struct Contestant {
   Bytes
       whole{};  ///< the chunk that stands for whole messages: zero, or not less than any size where zero says otherwise
   std::map<Bytes, std::vector<Sample>> samples{};  ///< by size, in no order; every size has one at least
-  bool library =
-      false;  ///< it chooses by itself: other options are advised where they lead by more than the model errs
+  /// It chooses by itself: other options are advised where they lead by more than the model errs.
+  bool library = false;
 };
 
 /// Has a message that was cut up another time than a whole one, at any size? Where none has, cutting means nothing to

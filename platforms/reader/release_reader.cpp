@@ -203,6 +203,7 @@ void read(Section& root, Reader& reader, gpu::Release& release) {
     reader.take(map, "gdr", release.gdr);
     reader.take(map, "ll128", release.ll128);
     reader.take_optional(map, "ll128_on", release.ll128_on);
+    reader.take_optional(map, "ll128_mixed", release.ll128_mixed);
     reader.take_optional(map, "c2c_is_near", release.c2c_is_near);
   });
 }

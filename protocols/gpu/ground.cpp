@@ -20,14 +20,17 @@ Verdict Ground::ll128() const {
   const auto off = [](std::string why) { return Verdict{false, std::move(why)}; };
   if (!links()) return off("the GPUs meet over PCIe");
   if (capability < kVolta) return off("the GPUs are older than Volta");
-  if (!alike) return off("the GPUs are of two generations");
+  const bool mixed = release->ll128_mixed > 0 && capability >= release->ll128_mixed;
+  if (!alike && !mixed) return off("the GPUs are of two generations");
   const std::vector<int>& only = release->ll128_on;
   if (!only.empty() && std::ranges::find(only, capability) == only.end()) {
     return off("the release does not know GPUs of capability " + std::to_string(capability));
   }
   const std::string adapters = "adapters are " + std::string(to_string(to_adapter)) + " from their GPUs";
   if (nodes > 1 && !is_within(*release, to_adapter, release->ll128)) return off(adapters);
-  return {true, "links join GPUs of one generation" + (nodes > 1 ? ", and " + adapters : "")};
+  return {true, std::string("links join GPUs of ") +
+                    (alike ? "one generation" : "several generations, which the release lets be") +
+                    (nodes > 1 ? ", and " + adapters : "")};
 }
 
 std::string in_gigabytes(Rate rate) {

@@ -100,6 +100,7 @@ struct Release {
   Level gdr = Level::pxb;          ///< the farthest adapter that reaches device memory
   Level ll128 = Level::pxb;        ///< the farthest adapter with which LL128 is on
   std::vector<int> ll128_on{};     ///< by capability, the only GPUs with which it is; empty: those from Volta on
+  int ll128_mixed = 0;             ///< the capability from which on GPUs of several have it; 0: none
   bool c2c_is_near = false;        ///< an adapter by coherent links is near enough; else it is as far as by PCIe
 };
 

@@ -63,7 +63,7 @@ void read_release(const std::string& text) {
       ground.links_of_gpu = ground.ring = Rate{300e9};
       ground.nodes = nodes;
       ground.per_node = 8;
-      ground.reduces = true;
+      ground.reduces.open = true;
       if (nodes > 1) gpu::look_between_nodes(ground, 4, Rate{25e9}, Rate{});
       gpu::double_channels(ground);
       ground.heads = gpu::look_for_heads(ground, 4);
@@ -75,6 +75,10 @@ void read_release(const std::string& text) {
         promise(choice.predicted && choice.predicted->value() >= 0, "a collective takes some time");
         const gpu::Choice messages = operation(gpu::Operation::all_to_all);
         promise(messages.parts >= 1 && messages.parts <= messages.channels, "a message has a part of the channels");
+        gpu::Ground alone = ground;
+        alone.per_node = 1;
+        const gpu::Choice parts = gpu::choose(alone, gpu::Operation::all_gather, bytes, nodes, {});
+        promise(parts.predicted && parts.predicted->value() >= 0, "a gathering takes some time");
       }
     }
   }

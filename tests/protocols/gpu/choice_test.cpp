@@ -68,6 +68,14 @@ TEST(GpuChoice, SaysWhyLl128IsOff) {
   EXPECT_EQ(off([](Ground& g) { g.within = Level::pix; }), "the GPUs meet over PCIe");
   EXPECT_EQ(off([](Ground& g) { g.capability = 60; }), "the GPUs are older than Volta");
   EXPECT_EQ(off([](Ground& g) { g.alike = false; }), "the GPUs are of two generations");
+  const auto newer = platforms::find_release("nccl-2.30");
+  const auto mixed = [&](Ground& g, int capability) {
+    g.release = newer.get();
+    g.alike = false;
+    g.capability = capability;
+  };
+  EXPECT_EQ(off([&](Ground& g) { mixed(g, 90); }), "") << "from Hopper on";
+  EXPECT_EQ(off([&](Ground& g) { mixed(g, 80); }), "the GPUs are of two generations");
   EXPECT_EQ(off([](Ground& g) { g.to_adapter = Level::phb; }), "") << "one node";
   EXPECT_EQ(off([](Ground& g) {
               g.nodes = 2;
