@@ -99,6 +99,13 @@ std::string catalogue_name(Word name) {
   return {};
 }
 
+/// "ncclDevKernel_AllReduce...", or of RCCL "void rcclGenericKernel<...>".
+bool is_of_library(Word kernel) {
+  constexpr Word kVoid = "void ";
+  if (kernel.starts_with(kVoid)) kernel.remove_prefix(kVoid.size());
+  return kernel.starts_with("nccl") || kernel.starts_with("rccl");
+}
+
 /// A list as JSON, or as the text "[0, 1, 2]"; nothing where something is left out of it.
 std::optional<std::vector<std::uint64_t>> list_in(const json& args, const char* name) {
   if (!args.contains(name)) return std::nullopt;
@@ -146,7 +153,7 @@ class Reader {
     for (const json& event : events) {
       if (is_of_gpu(event)) add(event, first);
     }
-    if (recording_.collectives.empty()) refuse("it has no collective of NCCL");
+    if (recording_.collectives.empty()) refuse("it has no collective of NCCL or RCCL");
     return std::move(recording_);
   }
 
@@ -186,7 +193,7 @@ class Reader {
     const std::string name = event.value("name", "");
     const json nothing = json::object();
     const json& own = event.contains("args") && event.at("args").is_object() ? event.at("args") : nothing;
-    if (!name.starts_with("nccl")) {
+    if (!is_of_library(name)) {
       recording_.computes.push_back(when);
     } else if (auto collective = collective_of(name, arguments_of(own))) {
       collective->when = when;

@@ -97,6 +97,19 @@ TEST(Kineto, SizesAreThoseOfTheWholeCollective) {
   EXPECT_EQ(bytes("barrier", 1, 1), 1U);
 }
 
+TEST(Kineto, KernelsOfRcclAreCollectivesToo) {
+  const std::string file = with([](json& profile, json& args) {
+    profile["traceEvents"][0]["name"] = "void rcclGenericKernel<1, false>(ncclDevKernelArgsStorage<4096ul>)";
+    args["Collective name"] = "_allgather_base";
+    args["In msg nelems"] = 10;
+    args["Out msg nelems"] = 20;
+  });
+  const RankRecording rank = read_profiles({file}).ranks.at(0);
+  EXPECT_EQ(rank.collectives.at(0).what, "all-gather");
+  EXPECT_EQ(rank.collectives.at(0).bytes, 80U);
+  EXPECT_THAT(rank.computes, ::testing::IsEmpty());
+}
+
 TEST(Kineto, UnequalBlocksAreRows) {
   const RankRecording rank = taken([](json& args) {
     args["Collective name"] = "all_to_allv";
