@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/json_members.hpp"
 #include "protocols/bench/results/json_statistics.hpp"
 #include "validate/import/import_parts.hpp"
@@ -146,12 +147,12 @@ class NvbandwidthReader {
       if (error != std::errc{} || end != text.data() + text.size()) value = 0;
     }
     if (!(value > 0) || !std::isfinite(value)) {
-      test.fail("bandwidth_matrix", fmt::format("holds {}, which is no positive number of GB/s", cell.dump()));
+      test.fail("bandwidth_matrix", fmt::format("holds {}, which is no positive number of GB/s", bench::to_text(cell)));
     }
     const double rate_MBps = value * kMegabytesPerGigabyte;
     if (const auto why = bench::why_no_time(static_cast<double>(size_.count()) / rate_MBps); !why.empty()) {
       test.fail("bandwidth_matrix",
-                fmt::format("holds {} GB/s for copies of {}: {}", cell.dump(), format_size(size_), why));
+                fmt::format("holds {} GB/s for copies of {}: {}", bench::to_text(cell), format_size(size_), why));
     }
     return rate_MBps;
   }

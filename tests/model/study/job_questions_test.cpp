@@ -15,6 +15,7 @@
 #include "model/study/jobs/job_advice.hpp"
 #include "model/study/jobs/protocol_choice.hpp"
 #include "model/study/jobs/simulated_job.hpp"
+#include "model/study/model_error.hpp"
 #include "model/study/sensitivity.hpp"
 #include "model/study/shares.hpp"
 #include "platforms/machine/fabric.hpp"
@@ -177,7 +178,7 @@ TEST(JobQuestions, AdviceOnNcclIsWhatItTakesAndLeadsOverItself) {
     if (!size.own) continue;
     ++advised;
     EXPECT_EQ(size.own->time_us, size.given.time_us) << entry.path();
-    EXPECT_LT(best.time_us * (1 + kModelError), size.own->time_us) << entry.path();
+    EXPECT_LT(best.time_us * (1 + model_error(Simulated::block_collectives).share), size.own->time_us) << entry.path();
   }
   EXPECT_GE(machines, 15);
   EXPECT_GE(advised, 1) << "or nothing was looked at";

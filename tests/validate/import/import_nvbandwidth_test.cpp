@@ -297,6 +297,9 @@ TEST(ImportNvbandwidthText, WhatIsCutOffIsRefusedByItsLine) {
       "Running device_to_device_memcpy_read_ce.\nmemcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n   0   1\n";
   EXPECT_EQ(refusal(begin + "0 N/A 400.00\n1 200.00\n"),
             "nv.txt:5: error: a row of 1 values, where there are 2 columns: is it cut off?");
+  EXPECT_THAT(refusal(begin + "0 N/A 4\x99.00\n1 200.00 N/A\n"),
+              HasSubstr(".00\", which is no positive number of GB/s"))
+      << "not a word of JSON's";
   EXPECT_THAT(refusal(begin + "0 N/A 400.00\n"), HasSubstr("has 1 rows of 2 columns: it must be square"));
   EXPECT_EQ(refusal(begin + "0 N/A 400.00\n2 200.00 N/A\n"), "nv.txt:5: error: row 1 of the matrix is called '2'");
   const std::string whole(kNvbandwidthText);
