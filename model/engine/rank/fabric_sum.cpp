@@ -68,7 +68,8 @@ Op SimRank::add_up(std::span<const RankId> members, Tag tag, View to, View from)
     if (member == id_) continue;
     if (const Answer& adds = path_to(member).fabric_reduces; !adds) throw UnavailableError(adds.reason);
     for (const Part* part : {&source, &target}) require_sendable(*part, member);
-    const Location there = target.allocation->site.location;  // of nodes that are alike
+    const bool on_gpu = target.allocation->memory == Memory::device;
+    const Location there = on_gpu ? Location{Location::Kind::gpu, world_.gpu_of(member)} : world_.memory_near(member);
     way = std::max(way, platforms::latency(world_.topology, place(id_).node, source.allocation->site.location,
                                            ways_.adapters(member, source.allocation->site.location, Bytes{}),
                                            place(member).node, there));

@@ -265,6 +265,10 @@ TEST(NcclMachines, SwitchesAndTheTreesBetweenThemAddUpAllRanks) {
   EXPECT_EQ(wrong_sums("hgx-h100-64", 1, 8, "nvls"), "");
   for (const int nodes : {2, 3, 5}) EXPECT_EQ(wrong_sums(machine_that_adds_up(48.5_GBps), nodes, 3, "nvls"), "");
   EXPECT_EQ(wrong_sums(machine_that_adds_up(48.5_GBps), 2, 8, "nvls"), "");
+  const std::string sums = "fabric.reduces=48.5 GB/s";
+  const Platform unequal = read_platform(TWINLINK_SOURCE_DIR "/platforms/hgx-h100-64.yaml", std::span(&sums, 1),
+                                         Faults{.degraded = {"1/hca0=50%"}});
+  EXPECT_EQ(wrong_sums(unequal, 2, 8, "nvls"), "") << "nodes that are not alike";
 }
 
 /// Each adapter sends its GPU's part up once, and gets the sum of it once, of two nodes as of four. Where the fabric is

@@ -126,6 +126,7 @@ TEST_F(Wiring, TheWiderWayIsNotAmbiguous) {
 
 // A core of these Westmeres copies 4.54 GB/s, and one side of each of its copies may stay in the caches.
 TEST_F(Wiring, NoMessageIsFasterThanTheCopiesThatMakeIt) {
+  platform_.intra_node.copied_by = CopiedBy::both;
   platform_.intra_node.rate->value = Rate{9.08e9};
   EXPECT_THAT(warnings(), IsEmpty());
   platform_.intra_node.rate->value = Rate{9.09e9};
