@@ -505,8 +505,8 @@ struct Platform {
 /// A UsageError for a way that `platform` does not have.
 void set_within_node(Platform& platform, const WithinNode& within_node);
 
-/// The most that a message gets which CPUs copy within a node: twice what a core copies in the fastest memory, since one
-/// side of each of its copies stays in the caches.
+/// The most that a message gets which CPUs copy within a node: twice what a core copies in the fastest memory, since
+/// one side of each of its copies stays in the caches.
 Rate most_of_copied_messages(const Platform& platform);
 
 }  // namespace twinlink::platforms

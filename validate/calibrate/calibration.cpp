@@ -178,8 +178,8 @@ class Calibrator {
     const std::string rate_path = within || costs.rate ? group.path + ".rate" : "fabric.link";
     KnownOfLatency what{.base = known, .parts = parts, .queues = find_group(groups_, group.path + ".gap")};
     if (within && costs.copied_by != platforms::CopiedBy::none) what.most = most_of_copied_messages(fitted());
-    const std::optional<Rate> rate = fit_latency(group, messages_.observations_beside_cpu(group), what, rate_path,
-                                                 probes_, edit_, result_.notes);
+    const std::optional<Rate> rate =
+        fit_latency(group, messages_.observations_beside_cpu(group), what, rate_path, probes_, edit_, result_.notes);
     if (rate && within) limit_uncached(*rate);
   }
 

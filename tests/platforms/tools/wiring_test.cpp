@@ -130,7 +130,8 @@ TEST_F(Wiring, NoMessageIsFasterThanTheCopiesThatMakeIt) {
   platform_.intra_node.rate->value = Rate{9.08e9};
   EXPECT_THAT(warnings(), IsEmpty());
   platform_.intra_node.rate->value = Rate{9.09e9};
-  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("mpi.intra_node.rate: 9090.0 MB/s is more than CPUs copy, 9080.0 MB/s")));
+  EXPECT_THAT(warnings(),
+              ElementsAre(HasSubstr("mpi.intra_node.rate: 9090.0 MB/s is more than CPUs copy, 9080.0 MB/s")));
   platform_.intra_node.copied_by = CopiedBy::none;
   EXPECT_THAT(warnings(), IsEmpty());
 }
