@@ -128,10 +128,11 @@ class NvbandwidthText {
       fail(fmt::format("{} is not the sum of its matrix, {:.2f}: is it cut off?", cells.back(), sum));
     }
     summed_ = has_sums_ = true;
-    if (test_["name"] != "") return;
+    if (is_named()) return;
     test_["name"] = cells[1];
     named_by_sum_ = true;
   }
+  [[nodiscard]] bool is_named() const { return !test_.at("name").get_ref<const std::string&>().empty(); }
   static std::optional<double> number_in(const std::string& text) {
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -143,7 +144,7 @@ class NvbandwidthText {
   void end_test() {
     named_by_sum_ = false;
     if (!test_.is_object()) return;
-    if (test_["name"] == "") {
+    if (!is_named()) {
       if (test_.contains("bandwidth_matrix")) fail("a matrix whose test is named neither before it nor by its SUM");
       test_ = {};
       return;

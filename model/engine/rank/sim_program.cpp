@@ -23,7 +23,7 @@ constexpr std::size_t kStack = std::size_t{64} << 10U;
 
 /// Not cleared: pages that no block reaches are never there.
 BlockStack take_stack(ProgramWorld& world) {
-  if (world.free_stacks.empty()) return std::make_unique_for_overwrite<std::byte[]>(kStack);
+  if (world.free_stacks.empty()) return BlockStack(new std::byte[kStack]);
   BlockStack stack = std::move(world.free_stacks.back());
   world.free_stacks.pop_back();
   return stack;
