@@ -140,6 +140,9 @@ class Tree {
   std::int64_t core_ = 0;    ///< of the links up of a switch of the second level
 };
 
+/// Where messages begin to look for a third one where a cable is gone, so that not all go over the same.
+int turn_of(const FabricPort& from, const FabricPort& to) { return from.node + to.node + from.nic; }
+
 /// From router to router of a group, and from group to group. Minimal: to the router with the links to the other group,
 /// across, and to the target's router. Adaptive: the links between two groups end at several routers of each, and
 /// packets are spread over all links that leave a router, and all that come in; within a group a message takes the link
@@ -150,7 +153,8 @@ class Dragonfly {
       : fabric_(fabric),
         routers_(fabric.size[1]),
         source_(from.node / fabric.size[2]),
-        target_(to.node / fabric.size[2]) {}
+        target_(to.node / fabric.size[2]),
+        turn_(turn_of(from, to)) {}
 
   [[nodiscard]] FabricWay way() {
     here_ = source_;
@@ -161,7 +165,7 @@ class Dragonfly {
       return std::move(way_);
     }
     for (int i = 0; i < fabric_.size[0]; ++i) {
-      const int third = (group(source_) + group(target_) + i) % fabric_.size[0];
+      const int third = (group(source_) + group(target_) + turn_ + i) % fabric_.size[0];
       if (joins(third)) return over(third);
     }
     return {};  // Fabric::cut_off() says so
@@ -210,7 +214,8 @@ class Dragonfly {
   void go_to(int router) {
     if (router == here_) return;
     const int first = group(here_) * routers_;
-    for (int between = first; !is_joined(here_, router) && between < first + routers_; ++between) {
+    for (int i = 0; !is_joined(here_, router) && i < routers_; ++i) {
+      const int between = first + (turn_ + i) % routers_;
       if (between == here_ || between == router || !is_joined(here_, between) || !is_joined(between, router)) continue;
       step_to(between);
       break;
@@ -235,6 +240,7 @@ class Dragonfly {
   int routers_;
   int source_;
   int target_;
+  int turn_;
   int here_ = 0;
   FabricWay way_{};
 };
@@ -260,8 +266,8 @@ FabricWay hyperx_way(const Fabric& fabric, const FabricPort& from, const FabricP
     const std::int64_t next = here + (target / stride % count - here / stride % count) * stride;
     const std::optional<RouterLine> line = line_through(fabric, here, next);
     if (!line) continue;
-    for (std::int64_t place = 0; !is_joined(here, next) && place < line->count; ++place) {
-      const std::int64_t third = line->at(place);
+    for (std::int64_t i = 0; !is_joined(here, next) && i < line->count; ++i) {
+      const std::int64_t third = line->at((turn_of(from, to) + i) % line->count);
       if (third == here || third == next || !is_joined(here, third) || !is_joined(third, next)) continue;
       step_to(third);
       break;

@@ -183,23 +183,33 @@ void cut_routers(std::vector<Cut>& cuts, const Fabric& fabric, const std::vector
   }
 }
 
-/// Along each dimension, the first places of all lines from the others.
+/// Along each dimension, the first places of all lines from the others. All cables are alike but those that fail.
 void cut_lines(std::vector<Cut>& cuts, const Fabric& fabric, const std::vector<Place>& places) {
+  const double cable = rate(fabric.switch_rate());
   std::int64_t stride = 1;
   for (std::size_t dimension = 0; dimension + 1 < fabric.size.size(); stride *= fabric.size[dimension++]) {
-    for (int end = 1; end < fabric.size[dimension]; ++end) {
-      const auto inside = [=, &fabric](std::int64_t router) { return router / stride % fabric.size[dimension] < end; };
-      double out = 0;  // what comes in has as many
-      for (std::int64_t router = 0; router < fabric.routers(); ++router) {
-        const std::int64_t first = router - router / stride % fabric.size[dimension] * stride;
-        for (int place = end; inside(router) && place < fabric.size[dimension]; ++place) {
-          out += rate(fabric_link_rate(fabric, 1, link_number(LinkKind::local, router, first + place * stride)));
-        }
+    const std::int64_t count = fabric.size[dimension];
+    const auto at = [=](std::int64_t router) { return router / stride % count; };
+    std::set<std::int64_t> used;
+    for (const Place& place : places) used.insert(at(place.node / fabric.nodes_of_router()));
+    // Between two places in use the cut with the fewest cables is next to one of them.
+    std::set<std::int64_t> ends;
+    for (const std::int64_t place : used) {
+      if (place != *used.rbegin()) ends.insert(place + 1);
+      if (place != *used.begin()) ends.insert(place);
+    }
+    for (const std::int64_t end : ends) {
+      const auto inside = [=](std::int64_t router) { return at(router) < end; };
+      const std::int64_t lines = fabric.routers() / count;
+      auto cables = static_cast<double>(lines * end * (count - end));
+      for (const CableFault& fault : fabric.faults) {
+        const bool crosses = fault.cable == CableFault::Cable::routers && inside(fault.a) != inside(fault.b);
+        if (crosses) cables -= 1 - fault.share;
       }
       auto [made, keys] = cut(
           "routers", places, [&](const Place& place) { return inside(place.node / fabric.nodes_of_router()); },
           [&](bool in) { return fmt::format("{} {} of dimension {}", in ? "before" : "from", end, dimension); });
-      made.wires = [out](int) { return Wires{out, out}; };
+      made.wires = [out = cables * cable](int) { return Wires{out, out}; };  // what comes in has as many
       cuts.push_back(std::move(made));
     }
   }

@@ -11,7 +11,7 @@ void MaxMinFlows::mark_changed(SharedLink& link) {
 }
 
 void MaxMinFlows::mark_all_changed(SharedLink& link) {
-  if (link.crossing.empty()) return;
+  if (link.crossing.empty() && !link.joins_detours) return;
   mark_changed(link);
   link.all_changed = true;
 }

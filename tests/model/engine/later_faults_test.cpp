@@ -81,6 +81,20 @@ INSTANTIATE_TEST_SUITE_P(LaterFaults, Cables,
                          ::testing::Values(FabricRouting::adaptive, FabricRouting::by_target,
                                            FabricRouting::by_source));
 
+/// A message has the link between its two routers and what leads round it over two others; the first of one of these,
+/// which nothing else crosses, becomes slow when half has passed.
+TEST(LaterFaults, ADetourThatBecomesSlowBringsLess) {
+  const Rate link{kWire.bytes_per_second() / 4};
+  const Seconds half = kHalfMessage / Rate{3 * link.bytes_per_second()};
+  Platform platform = with({.at = kOverhead + half, .part = "fabric/router0-router2", .share = 0.125});
+  platform.fabric = Fabric{.link = {.value = kWire}, .shape = FabricShape::hyperx, .routing = FabricRouting::adaptive};
+  platform.fabric->switch_link = {.value = link};
+  platform.fabric->size = {4, 1};
+  const auto ends = one_message(platform, kMessage);
+  EXPECT_EQ(ends.at(1).first, Status::delivered);
+  expect_near(ends.at(1).second, kOverhead + half + kHalfMessage / Rate{2.125 * link.bytes_per_second()});
+}
+
 /// And a message that starts later when it would flow.
 TEST(LaterFaults, BothEndsOfAMessageLearnThatItsLinkHasBroken) {
   for (const Seconds at : {kOverhead + kHalfMessage / kWire, Seconds{}}) {
