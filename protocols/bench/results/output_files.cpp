@@ -74,6 +74,7 @@ void note_input(const fs::path& file) {
 
 void note_output(const std::string& name, const fs::path& file) {
   if (!files() || file.empty()) return;
+  if (file == "-") throw UsageError(fmt::format("{} - is no file: name one, or ./-, or see what is printed", name));
   require_no_input(Output{name, file});
   for (const Output& other : files()->outputs) {
     if (!are_one(file, other.file)) continue;

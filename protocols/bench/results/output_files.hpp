@@ -22,7 +22,8 @@ class FilesInUse {
 void note_input(const std::filesystem::path& file);
 
 /// For a file that is to be written; empty: nothing is. `name` is what the user calls it: "--json". Before any work:
-/// the earlier, the earlier it is refused, by a UsageError where it is read or to hold something else as well.
+/// the earlier, the earlier it is refused, by a UsageError where it is read or to hold something else as well, and
+/// where it is "-", which elsewhere means standard output.
 void note_output(const std::string& name, const std::filesystem::path& file);
 
 /// The same, and a UsageError where it cannot be written.

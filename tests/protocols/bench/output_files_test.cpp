@@ -80,6 +80,14 @@ TEST_F(OutputFiles, AreOthersThanTheInputsAndEachOther) {
 }
 
 /// Whoever forgets to ask overwrites nothing all the same.
+/// What elsewhere means standard output made a file of that name here.
+TEST_F(OutputFiles, AreNoDash) {
+  const FilesInUse files;
+  EXPECT_EQ(refusal([] { note_output("--json", "-"); }),
+            "--json - is no file: name one, or ./-, or see what is printed");
+  EXPECT_EQ(refusal([] { note_output("--json", "./-"); }), kNone);
+}
+
 TEST_F(OutputFiles, WhatWasReadIsNotWrittenByWhoeverAskedNothing) {
   const FilesInUse files;
   EXPECT_EQ(read_file(folder_ / "link"), "text");
