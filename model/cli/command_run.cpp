@@ -135,7 +135,7 @@ ExitCode run(RunOptions options, const Program& program) {
   bench::LiveRows rows(result, options.run.output, std::cout);
   const Referee referee(platform);
   plan.on_point = [&](const bench::Series& so_far) {
-    referee.judge(so_far);
+    referee.judge(so_far, so_far.points.back());
     rows.show(so_far);
   };
   std::string trace;

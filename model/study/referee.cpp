@@ -107,10 +107,12 @@ Bound Referee::bound_of(const bench::Series& series, Bytes size) const {
   return {};
 }
 
+void Referee::judge(const bench::Series& series, const bench::Point& point) const {
+  require_not_below(bound_of(series, point.size), point.time_us.median, series.protocol, point.size);
+}
+
 void Referee::judge(const bench::Series& series) const {
-  for (const bench::Point& point : series.points) {
-    require_not_below(bound_of(series, point.size), point.time_us.median, series.protocol, point.size);
-  }
+  for (const bench::Point& point : series.points) judge(series, point);
 }
 
 }  // namespace twinlink::model

@@ -29,7 +29,8 @@ class Referee {
   /// The least time of a message between the places of a series, as its pattern counts it: half of there and back, one
   /// way, or both ways at once. No other places are asked.
   [[nodiscard]] Bound bound_of(const bench::Series& series, Bytes size) const;
-  /// The same std::logic_error where a point of the series is below its bound.
+  /// The same std::logic_error where a point of the series, or any of them, is below its bound.
+  void judge(const bench::Series& series, const bench::Point& point) const;
   void judge(const bench::Series& series) const;
 
  private:

@@ -143,6 +143,20 @@ class Tree {
 /// Where messages begin to look for a third one where a cable is gone, so that not all go over the same.
 int turn_of(const FabricPort& from, const FabricPort& to) { return from.node + to.node + from.nic; }
 
+/// Where the cable between two routers is gone: one of their line that has cables to both, if there is any.
+std::optional<std::int64_t> third_between(const Fabric& fabric, std::int64_t here, std::int64_t next, int turn) {
+  const auto is_joined = [&](std::int64_t one, std::int64_t other) {
+    return left_between(fabric, Cable::routers, one, other) > 0;
+  };
+  const std::optional<RouterLine> line = line_through(fabric, here, next);
+  if (!line || is_joined(here, next)) return std::nullopt;
+  for (std::int64_t i = 0; i < line->count; ++i) {
+    const std::int64_t third = line->at((turn + i) % line->count);
+    if (third != here && third != next && is_joined(here, third) && is_joined(third, next)) return third;
+  }
+  return std::nullopt;
+}
+
 /// From router to router of a group, and from group to group. Minimal: to the router with the links to the other group,
 /// across, and to the target's router. Adaptive: the links between two groups end at several routers of each, and
 /// packets are spread over all links that leave a router, and all that come in; within a group a message takes the link
@@ -172,9 +186,6 @@ class Dragonfly {
   }
 
  private:
-  [[nodiscard]] bool is_joined(int one, int other) const {
-    return left_between(fabric_, Cable::routers, one, other) > 0;
-  }
   [[nodiscard]] bool spreads() const { return fabric_.routing == FabricRouting::adaptive; }
   [[nodiscard]] int group(int router) const { return router / routers_; }
   [[nodiscard]] double left(int one, int other) const { return left_between(fabric_, Cable::groups, one, other); }
@@ -213,13 +224,7 @@ class Dragonfly {
   }
   void go_to(int router) {
     if (router == here_) return;
-    const int first = group(here_) * routers_;
-    for (int i = 0; !is_joined(here_, router) && i < routers_; ++i) {
-      const int between = first + (turn_ + i) % routers_;
-      if (between == here_ || between == router || !is_joined(here_, between) || !is_joined(between, router)) continue;
-      step_to(between);
-      break;
-    }
+    if (const auto third = third_between(fabric_, here_, router, turn_)) step_to(static_cast<int>(*third));
     step_to(router);
   }
   void step_to(int router) {
@@ -251,9 +256,6 @@ FabricWay hyperx_way(const Fabric& fabric, const FabricPort& from, const FabricP
   FabricWay way;
   std::int64_t here = from.node / fabric.nodes_of_router();
   const std::int64_t target = to.node / fabric.nodes_of_router();
-  const auto is_joined = [&](std::int64_t one, std::int64_t other) {
-    return left_between(fabric, Cable::routers, one, other) > 0;
-  };
   const auto step_to = [&](std::int64_t router) {
     const std::uint64_t link = link_number(LinkKind::local, here, router);
     way.hops.push_back({link, fabric_link_rate(fabric, from.nics, link)});
@@ -264,14 +266,8 @@ FabricWay hyperx_way(const Fabric& fabric, const FabricPort& from, const FabricP
   for (std::size_t dimension = 0; dimension + 1 < fabric.size.size(); stride *= fabric.size[dimension++]) {
     const std::int64_t count = fabric.size[dimension];
     const std::int64_t next = here + (target / stride % count - here / stride % count) * stride;
-    const std::optional<RouterLine> line = line_through(fabric, here, next);
-    if (!line) continue;
-    for (std::int64_t i = 0; !is_joined(here, next) && i < line->count; ++i) {
-      const std::int64_t third = line->at((turn_of(from, to) + i) % line->count);
-      if (third == here || third == next || !is_joined(here, third) || !is_joined(third, next)) continue;
-      step_to(third);
-      break;
-    }
+    if (next == here) continue;
+    if (const auto third = third_between(fabric, here, next, turn_of(from, to))) step_to(*third);
     step_to(next);
   }
   return way;

@@ -4,12 +4,12 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <ctime>
 #include <set>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "protocols/bench/results/output_files.hpp"
@@ -271,11 +271,7 @@ void keep_one_world(FleetFiles& fleet) {
 
 /// "2026-11-26T08:15:00Z", now.
 std::string now_text() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                     parts.tm_hour, parts.tm_min, parts.tm_sec);
+  return fmt::format("{:%FT%TZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
 }
 
 }  // namespace
