@@ -31,6 +31,8 @@ class Ring {
     return {whole.begin + mine.begin, mine.length};
   }
   TWINLINK_GPU_ONLY [[nodiscard]] std::uint64_t rounds() const {
+    // Small messages begin at once: what a block works out before its first slot is text that it has to fetch.
+    if (p_.channels == 1 && p_.bytes <= p_.slot) return p_.bytes > 0 ? 1 : 0;
     return turns(longest_of(p_, block_.channel()) + shift_, p_.slot);
   }
   /// Bytes of a step of the first round at most.

@@ -40,6 +40,15 @@ KernelCount count_at(const std::vector<std::uint64_t>& sent, const std::vector<s
   return counted ? KernelCount{sent[channel], received[channel]} : KernelCount{};
 }
 
+/// Has every channel what the first one has, `each` values?
+template <class T>
+bool are_alike(const std::vector<T>& values, std::size_t each) {
+  for (std::size_t at = each; at < values.size(); at += each) {
+    if (std::memcmp(&values[at], values.data(), each * sizeof(T)) != 0) return false;
+  }
+  return !values.empty() && values.size() % each == 0;
+}
+
 }  // namespace
 
 /// The arguments but for what lies in lists.
@@ -53,6 +62,11 @@ ProgramArguments CudaRuntime::arguments_of(const DeviceProgram& program) {
   arguments.output =
       gpu::is_of_two(program.program) && program.program.received == 0 ? nullptr : reached(program.output);
   arguments.link_count = program.links.size();
+  arguments.has_position = are_alike(program.positions, 1);
+  if (arguments.has_position) arguments.position = program.positions.front();
+  const auto ranks = static_cast<std::size_t>(program.program.ranks);
+  arguments.has_order = ranks <= kArgumentOrder && are_alike(program.orders, ranks);
+  if (arguments.has_order) std::copy_n(program.orders.begin(), ranks, arguments.order);
   return arguments;
 }
 
@@ -164,14 +178,16 @@ Event CudaRuntime::launch(DeviceProgram program, Stream stream) {
   Lists lists;
   const bool passed = pass_on(links, arguments);
   const std::size_t links_at = passed ? 0 : lists.add(links);
-  const std::size_t positions_at = lists.add(program.positions);
-  const std::size_t orders_at = lists.add(program.orders);
+  const bool placed = arguments.has_position || program.positions.empty();
+  const bool ordered = arguments.has_order || program.orders.empty();
+  const std::size_t positions_at = placed ? 0 : lists.add(program.positions);
+  const std::size_t orders_at = ordered ? 0 : lists.add(program.orders);
   const std::size_t numbers_at = lists.add(program.numbers);
   if (!lists.bytes().empty()) {
     const void* const uploaded = upload_bytes(lists.bytes(), lists_[index], index);
     if (!passed) arguments.more_links = there<KernelLink>(uploaded, links_at);
-    if (!program.positions.empty()) arguments.positions = there<gpu::ChannelPosition>(uploaded, positions_at);
-    if (!program.orders.empty()) arguments.orders = there<std::int32_t>(uploaded, orders_at);
+    if (!placed) arguments.positions = there<gpu::ChannelPosition>(uploaded, positions_at);
+    if (!ordered) arguments.orders = there<std::int32_t>(uploaded, orders_at);
     if (!program.numbers.empty()) arguments.numbers = there<std::uint64_t>(uploaded, numbers_at);
   }
   arguments.given_up = &given_up_.there()[index].word;

@@ -75,6 +75,7 @@ class CudaBlock {
   __device__ std::int32_t channel() const { return channel_; }
   __device__ std::int32_t role() const { return role_; }
   __device__ gpu::ChannelPosition position() const {
+    if (a_.has_position) return a_.position;
     if (a_.positions != nullptr) return a_.positions[channel()];
     gpu::ChannelPosition usual;
     usual.place = p_.rank;
@@ -83,6 +84,7 @@ class CudaBlock {
     return usual;
   }
   __device__ std::int32_t rank_at(std::int32_t place) const {
+    if (a_.has_order) return a_.order[place];
     return a_.orders == nullptr ? place : a_.orders[channel() * p_.ranks + place];
   }
   __device__ std::uint64_t sent(std::int32_t link) const { return count(link).sent; }

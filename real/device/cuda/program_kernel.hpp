@@ -24,6 +24,8 @@ struct KernelCount {
 /// What fits into the arguments of a kernel: three links of 32 channels. More would be for every launch to carry.
 constexpr std::size_t kArgumentLinks = 3;
 constexpr std::size_t kArgumentCounts = 96;
+/// Ranks of a ring.
+constexpr std::size_t kArgumentOrder = 16;
 
 struct ProgramArguments {
   gpu::Program program{};
@@ -43,8 +45,14 @@ struct ProgramArguments {
   /// reads it from the host, leaves it for the others.
   const KernelCount* base = nullptr;
   KernelCount* kept = nullptr;
-  const gpu::ChannelPosition* positions = nullptr;  ///< by channel, device memory; null: the usual place in one ring
-  const std::int32_t* orders = nullptr;             ///< as gpu::Work has them, where `stands` is
+  // Where all channels are alike, as on a node with a switch, these say it, for a block begins by asking, and a list in
+  // memory costs it half a microsecond each. Null beside zeros: the usual place in one ring, and ranks in their order.
+  gpu::ChannelPosition position{};
+  std::int32_t order[kArgumentOrder]{};  // NOLINT(modernize-avoid-c-arrays)
+  bool has_position = false;
+  bool has_order = false;
+  const gpu::ChannelPosition* positions = nullptr;  ///< else by channel, device memory
+  const std::int32_t* orders = nullptr;             ///< likewise, as gpu::Work has them
   const std::uint64_t* numbers = nullptr;           ///< as gpu::Work has them, device memory
   // Kernels index plain arrays.
   KernelLink links[kArgumentLinks]{};     // NOLINT(modernize-avoid-c-arrays)
