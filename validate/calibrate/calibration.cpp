@@ -68,7 +68,9 @@ class Calibrator {
     const Platform with_signals = fitted();
     const Topology all_else(with_signals);
     for (const Group& group : groups_) {
-      if (facts_of(group.first().kind).fit == Fit::rest) fit_rest(group, all_else, probes_, edit_, result_.notes);
+      const Fit how = facts_of(group.first().kind).fit;
+      if (how == Fit::rest) fit_rest(group, all_else, probes_, edit_, result_.notes);
+      if (how == Fit::ring) fit_ring(group, all_else, probes_, edit_);  // what lies between two programs is known now
     }
     finish_uncached(all_else);
     if (edit_.changes().empty()) {
@@ -162,6 +164,8 @@ class Calibrator {
       case Fit::written:
       case Fit::launch:
       case Fit::graph:
+      case Fit::passing:
+      case Fit::ring:
       case Fit::rest:
         return;  // fit_on_top()
     }
@@ -230,6 +234,8 @@ class Calibrator {
         return fit_launch(group, topology, probes_, edit_);
       case Fit::graph:
         return fit_graph(group, topology, probes_, edit_, result_.notes);
+      case Fit::passing:
+        return fit_passing(group, topology, probes_, edit_, result_.notes);
       case Fit::share_of_signals:
         return fit_shares(group, [&](const GroupedProbe& grouped) {
           return Below{copies_.put_alone(grouped, topology), 1};
@@ -242,8 +248,9 @@ class Calibrator {
       case Fit::hop_of_blocks:
       case Fit::rate_of_blocks:
       case Fit::cpus_part:
+      case Fit::ring:
       case Fit::rest:
-        return;  // fit(), and fit_rest() last
+        return;  // fit(), fit_rest() and fit_ring()
     }
   }
 

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "protocols/bench/results/statistics.hpp"
-#include "protocols/gpu/program.hpp"
+#include "protocols/gpu/work.hpp"
 #include "validate/primitives/cost_fit.hpp"
 #include "validate/primitives/program_times.hpp"
 
@@ -69,6 +71,47 @@ void fit_graph(const Group& group, const platforms::Topology& topology, const Pr
   const std::string owner = group.path.substr(0, group.path.rfind('.'));
   const Seconds beside = beside_start(group.first(), topology).value_or(Seconds{});
   set_fit(edit, owner + ".graph_start", std::max(line->base - beside, Seconds{}), group, probes);
+}
+
+void fit_passing(const Group& group, const platforms::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
+                 std::vector<std::string>& notes) {
+  std::vector<double> rates;
+  for (const GroupedProbe& grouped : group.lines) {
+    Primitive hop = grouped.primitive;
+    const gpu::LineFormat format = format_of(hop);
+    const bool whole = format == gpu::LineFormat::simple;
+    const Seconds one = hop_of_ring(hop, topology);
+    const Seconds bytes = whole ? grouped.time() - one : grouped.time() * 2;
+    if (bytes <= Seconds{} || (!whole && grouped.time() <= one)) continue;
+    rates.push_back((Bytes{gpu::stored(format, grouped.size().count())} / bytes).bytes_per_second());
+  }
+  if (rates.empty()) {
+    notes.push_back(group.path + ": slots that are passed on take no longer than their hops; it stays");
+    return;
+  }
+  set_fit(edit, group.path, Rate{bench::upper_median(rates)}, group, probes);
+}
+
+void fit_ring(const Group& group, const platforms::Topology& topology, const ProbeSet& probes, PlatformEdit& edit) {
+  const Primitive& first = group.first();
+  const std::string owner = group.path.substr(0, group.path.rfind('.'));
+  const gpu::LineFormat format = format_of(first);
+  std::vector<Observation> observations;
+  for (const GroupedProbe& grouped : group.lines) {
+    Observation seen = observation_of(grouped);
+    seen.size = Bytes{static_cast<std::uint64_t>(hops_of(grouped.primitive))};
+    observations.push_back(seen);
+  }
+  Seconds hop = hop_of_ring(first, topology);
+  if (const std::optional<LineFit> line = fit_line(observations)) {
+    hop = line->per_byte;
+    const Seconds way = beside_line(first, {}, topology);
+    set_fit(edit, fmt::format("{}.{}", owner, gpu::to_string(format)), std::max(hop - way, Seconds{}), group, probes);
+  }
+  const Seconds next = or_none(topology.type_of(first.gpu).blocks->next);
+  const Seconds rest =
+      rest_of_all(group, [&](const GroupedProbe& grouped) { return next + hop * hops_of(grouped.primitive); });
+  set_fit(edit, group.path, rest, group, probes);
 }
 
 }  // namespace twinlink::validate

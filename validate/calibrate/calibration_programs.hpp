@@ -20,4 +20,11 @@ void fit_launch(const Group& group, const platforms::Topology& topology, const P
 void fit_graph(const Group& group, const platforms::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
                std::vector<std::string>& notes);
 
+/// What a block passes on, as slots tell it beside their hop, which `topology` knows.
+void fit_passing(const Group& group, const platforms::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
+                 std::vector<std::string>& notes);
+/// A kernel's fetch: what is left of rings beside what lies between two programs, and their hops. Rings of several
+/// sizes tell the hop, which takes the place of that of echoes: code that is run again and again is fetched already.
+void fit_ring(const Group& group, const platforms::Topology& topology, const ProbeSet& probes, PlatformEdit& edit);
+
 }  // namespace twinlink::validate

@@ -223,7 +223,9 @@ std::string test_of_probe(const std::string& name) {
       return probed->same_node ? "messages within" : "messages between nodes";
     case program:
     case hop:
+    case pass:
     case blocks:
+    case ring:
       return "programs of thread blocks";
     case finish:
     case look:

@@ -84,8 +84,13 @@ class Finder {
         return probed.how == How::start ? Kind::start_graph : Kind::graph;
       case Probed::What::hop:
         return of_format(probed.format, Kind::hop_simple);
+      case Probed::What::pass:
+        return of_format(probed.format, Kind::pass_simple);
       case Probed::What::blocks:
         return of_format(probed.format, Kind::blocks_simple);
+      case Probed::What::ring:
+        if (probed.how == How::alone) return without("it is a launch and a ring of a graph together");
+        return of_format(probed.format, Kind::ring_simple);
       case Probed::What::finish:
         return Kind::finish;
       case Probed::What::look:
@@ -176,7 +181,9 @@ class Finder {
   bool has_programs(const Probed& probed) {
     result_.from = device(result_.gpu, Engine::kernel);
     result_.to = device(result_.peer_gpu);
-    result_.blocks = static_cast<double>(probed.what == Probed::What::program ? probed.programs : probed.blocks);
+    result_.blocks = static_cast<double>(probed.what == Probed::What::program ? probed.programs
+                                         : probed.what == Probed::What::ring  ? probed.gpus
+                                                                              : probed.blocks);
     if (!topology_.type_of(result_.gpu).blocks) return lacks("the base does not say what thread blocks of this GPU do");
     if (probed.what == Probed::What::program) return true;
     if (probed.direct == topology_.peer_access(result_.gpu, result_.peer_gpu).yes) return true;

@@ -285,7 +285,13 @@ constexpr std::array kKinds{
     KindFacts{Kind::hop_ll128, "hops between blocks", 0.06, Owner::blocks, "ll128", Fit::hop_of_blocks, predict_hop},
     KindFacts{Kind::blocks_simple, "messages by blocks", kOwnErrorOfBlocks, Owner::blocks, "rate", Fit::rate_of_blocks, predict_moving},
     KindFacts{Kind::blocks_ll, "messages by blocks", kOwnErrorOfBlocks, Owner::blocks, "ll_rate", Fit::rate_of_blocks, predict_moving},
-    KindFacts{Kind::blocks_ll128, "messages by blocks", kOwnErrorOfBlocks, Owner::blocks, "ll128_rate", Fit::rate_of_blocks, predict_moving}};
+    KindFacts{Kind::blocks_ll128, "messages by blocks", kOwnErrorOfBlocks, Owner::blocks, "ll128_rate", Fit::rate_of_blocks, predict_moving},
+    KindFacts{Kind::pass_simple, "slots passed on", kOwnErrorOfBlocks, Owner::blocks, "passing", Fit::passing, predict_pass},
+    KindFacts{Kind::pass_ll, "slots passed on", kOwnErrorOfBlocks, Owner::blocks, "ll_passing", Fit::passing, predict_pass},
+    KindFacts{Kind::pass_ll128, "slots passed on", kOwnErrorOfBlocks, Owner::blocks, "ll128_passing", Fit::passing, predict_pass},
+    KindFacts{Kind::ring_simple, "rings of blocks", 0.06, Owner::blocks, "simple_fetch", Fit::ring, predict_ring},
+    KindFacts{Kind::ring_ll, "rings of blocks", 0.06, Owner::blocks, "fetch", Fit::ring, predict_ring},
+    KindFacts{Kind::ring_ll128, "rings of blocks", 0.06, Owner::blocks, "ll128_fetch", Fit::ring, predict_ring}};
 // clang-format on
 static_assert(std::ranges::is_sorted(kKinds, {}, &KindFacts::kind) && kKinds.size() == count_of<Kind>());
 

@@ -53,7 +53,13 @@ struct Primitive {
     hop_ll128,
     blocks_simple,  ///< a message by `blocks` thread blocks at each end, beside launch and hop; by line format
     blocks_ll,
-    blocks_ll128
+    blocks_ll128,
+    pass_simple,  ///< a whole slot that a block has from its peer and passes on; by line format
+    pass_ll,
+    pass_ll128,
+    ring_simple,  ///< of a graph, an all-reduce of an element on each of `blocks` GPUs; by line format
+    ring_ll,
+    ring_ll128
   };
   Kind kind = Kind::copy;
   platforms::End from{};  ///< of whatever copies(); of a message the memories
@@ -63,7 +69,7 @@ struct Primitive {
   std::size_t peer_gpu = 0;
   int node = 0;  ///< of these GPUs
   int peer_node = 0;
-  double blocks = 0;  ///< or programs of a graph
+  double blocks = 0;  ///< or programs of a graph, or GPUs of a ring
 
   /// Is it a put with a signal?
   [[nodiscard]] bool signals() const { return kind == Kind::signal || kind == Kind::kernel_signal; }
@@ -98,6 +104,8 @@ struct KindFacts {
     hop_of_blocks,   ///< what a line takes beside its way
     rate_of_blocks,  ///< told by the fewest blocks
     launch,          ///< what is left of a launch beside the CPU's part
+    passing,         ///< what is left of a slot that is passed on beside its hop
+    ring,            ///< what is left of a ring beside its hops, which several sizes of rings tell, too
     graph,           ///< the same, and what lies between the programs
     rest             ///< last: what is left when all else is known
   };

@@ -1,5 +1,7 @@
 #include "validate/primitives/program_times.hpp"
 
+#include <algorithm>
+
 #include "platforms/costs/kernel_costs.hpp"
 
 namespace twinlink::validate {
@@ -22,10 +24,10 @@ bool is_graph(const Primitive& primitive) {
 
 }  // namespace
 
-/// Both have Simple, LL and LL128 in this order.
+/// All have Simple, LL and LL128 in this order.
 LineFormat format_of(const Primitive& primitive) {
-  const Kind simple = primitive.kind < Kind::blocks_simple ? Kind::hop_simple : Kind::blocks_simple;
-  return static_cast<LineFormat>(static_cast<int>(primitive.kind) - static_cast<int>(simple));
+  constexpr int kFormats = 3;
+  return static_cast<LineFormat>((static_cast<int>(primitive.kind) - static_cast<int>(Kind::hop_simple)) % kFormats);
 }
 
 std::optional<Seconds> predict_call(const Primitive& primitive, Bytes, const Topology& topology) {
@@ -59,6 +61,29 @@ Seconds beside_line(const Primitive& hop, Bytes size, const Topology& topology) 
 
 std::optional<Seconds> predict_hop(const Primitive& primitive, Bytes size, const Topology& topology) {
   return blocks_of(primitive, topology).hop_of(format_of(primitive)) + beside_line(primitive, size, topology);
+}
+
+/// Lines of a slot come while those of the one before leave, so that both ends are always busy. A slot of Simple is
+/// passed on when all of it has come.
+std::optional<Seconds> predict_pass(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const LineFormat format = format_of(primitive);
+  const Bytes stored{gpu::stored(format, size.count())};
+  const Seconds bytes =
+      flow_time(stored, narrowest_link(primitive, size, topology), blocks_of(primitive, topology).passing_of(format));
+  const Seconds hop = blocks_of(primitive, topology).hop_of(format) + beside_line(primitive, {}, topology);
+  return format == LineFormat::simple ? bytes + hop : std::max(bytes / 2, hop);
+}
+
+double hops_of(const Primitive& ring) { return 2 * (ring.blocks - 1); }
+
+Seconds hop_of_ring(const Primitive& ring, const Topology& topology) {
+  return blocks_of(ring, topology).hop_of(format_of(ring)) + beside_line(ring, {}, topology);
+}
+
+std::optional<Seconds> predict_ring(const Primitive& primitive, Bytes, const Topology& topology) {
+  const BlockCosts& blocks = blocks_of(primitive, topology);
+  return or_none(blocks.next) + blocks.fetch_of(format_of(primitive)) +
+         hop_of_ring(primitive, topology) * hops_of(primitive);
 }
 
 /// Blocks add up, until a kernel's stores reach no more.

@@ -17,6 +17,10 @@ std::optional<Seconds> predict_program(const Primitive& primitive, Bytes size, c
 std::optional<Seconds> predict_graph(const Primitive& primitive, Bytes size, const platforms::Topology& topology);
 /// Half of an element's way there and back.
 std::optional<Seconds> predict_hop(const Primitive& primitive, Bytes size, const platforms::Topology& topology);
+/// A slot of `size` that is passed on: to and fro it takes twice as long.
+std::optional<Seconds> predict_pass(const Primitive& primitive, Bytes size, const platforms::Topology& topology);
+/// A ring of a graph.
+std::optional<Seconds> predict_ring(const Primitive& primitive, Bytes size, const platforms::Topology& topology);
 /// What `size` bytes more take.
 std::optional<Seconds> predict_moving(const Primitive& primitive, Bytes size, const platforms::Topology& topology);
 
@@ -24,5 +28,9 @@ std::optional<Seconds> predict_moving(const Primitive& primitive, Bytes size, co
 std::optional<Seconds> beside_start(const Primitive& launch, const platforms::Topology& topology);
 /// Of a hop what is in no number of the blocks' lines: the way, and the bytes.
 Seconds beside_line(const Primitive& hop, Bytes size, const platforms::Topology& topology);
+/// Hops of a ring one after the other.
+double hops_of(const Primitive& ring);
+/// What a hop of a ring takes, with its way.
+Seconds hop_of_ring(const Primitive& ring, const platforms::Topology& topology);
 
 }  // namespace twinlink::validate

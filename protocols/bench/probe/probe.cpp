@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "protocols/bench/measure/pairs.hpp"
-#include "protocols/bench/probe/probe_lines.hpp"
 #include "protocols/bench/probe/prober.hpp"
-#include "protocols/bench/results/files.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -53,14 +52,8 @@ void probe_messages_with(Prober& prober, RankId peer, bool leading) {
   probe_programs(prober, peer, leading);
 }
 
-/// All primitives once, one part after the other, so that nobody else's traffic is measured. All ranks call it; what
-/// each has measured is with its prober. `on_part` is told when one is over.
-void probe_all(MeasuredRank& rank, Prober& prober, const Patience& turn, const std::function<void()>& on_part) {
-  const auto part = [&](const std::function<void()>& work) {
-    meet_all(rank, turn);
-    work();
-    on_part();
-  };
+/// All primitives once, one part after the other, so that nobody else's traffic is measured. All ranks call it.
+void probe_all(MeasuredRank& rank, Prober& prober, const std::function<void(const std::function<void()>& work)>& part) {
   const std::vector<RankId> leaders = leaders_of(rank);
   for (const RankId leader : leaders) {
     for (const auto& probe_part : kLocalParts) {
@@ -105,23 +98,39 @@ ProbeFindings probe(MeasuredRank& rank, const ProbePlan& plan) {
   const Patience turn = Patience::of_turn(plan.timeout);
 
   const std::size_t parts = parts_of(rank) * static_cast<std::size_t>(plan.passes);
+  const bool writes = rank.id() == RankId{0};
+  const std::size_t known = most_of_all(rank, writes ? std::min(plan.done.size(), parts) : 0, turn);
   std::size_t done = 0;
-  const auto on_part = [&] {
-    ++done;
-    if (plan.on_progress && rank.id() == RankId{0}) plan.on_progress(done, parts);
+  ProbeParts all(rank.ranks());
+  const auto add = [&](const std::string& text) {
+    std::vector<ProbePart> of_ranks;
+    for (const nlohmann::json& of_rank : nlohmann::json::parse(text)) {
+      of_ranks.push_back(read_part(of_rank, fmt::format("part {} of the probes", done)));
+    }
+    if (of_ranks.size() != static_cast<std::size_t>(rank.ranks())) {
+      throw InputError(fmt::format("part {} of the probes: error: not of {} ranks", done, rank.ranks()));
+    }
+    all.add(std::move(of_ranks));
   };
-  for (int pass = 0; pass < plan.passes; ++pass) probe_all(rank, prober, turn, on_part);
+  const auto part = [&](const std::function<void()>& work) {
+    if (done < known) {
+      if (writes) add(plan.done[done]);
+    } else {
+      meet_all(rank, turn);
+      work();
+      const std::vector<std::string> texts = gather(rank, to_text(prober.take()), turn);
+      if (writes) {
+        const std::string text = fmt::format("[{}]", fmt::join(texts, ","));
+        add(text);
+        if (plan.on_part) plan.on_part(text);
+      }
+    }
+    ++done;
+    if (plan.on_progress && writes) plan.on_progress(done, parts);
+  };
+  for (int pass = 0; pass < plan.passes; ++pass) probe_all(rank, prober, part);
   meet_all(rank, turn);
-
-  ProbeFindings all;
-  for (const std::string& text : gather(rank, to_text(to_json(prober.take())), turn)) {
-    const nlohmann::json json = nlohmann::json::parse(text);
-    Members members(json, "a rank's probes");
-    ProbeFindings findings = read_findings(members);
-    std::ranges::move(findings.notes, std::back_inserter(all.notes));
-    std::ranges::move(findings.lines, std::back_inserter(all.lines));
-  }
-  return all;
+  return all.take(plan.keep_samples);
 }
 
 void require_found(const ProbeFindings& findings, const ProbePlan& plan) {

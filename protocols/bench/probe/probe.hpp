@@ -61,6 +61,10 @@ struct ProbePlan {
   std::string only{};         ///< measure only what has this in its name; empty: all
   /// Told on rank 0 how many parts of the probes are done, and how many there are; may be empty.
   std::function<void(std::size_t, std::size_t)> on_progress{};
+  /// On rank 0, of probes that were ended: the texts that on_part was told, which are not measured again.
+  std::vector<std::string> done{};
+  /// Told on rank 0 of each part that is measured what goes on with it later, a line of text; may be empty.
+  std::function<void(const std::string&)> on_part{};
   Seconds timeout{30.0};  ///< of one operation
 };
 

@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "protocols/bench/probe/probe_lines.hpp"
+#include "protocols/bench/probe/probe.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/frame.hpp"
+#include "protocols/bench/results/json_members.hpp"
+#include "protocols/bench/results/json_statistics.hpp"
 
 namespace twinlink::bench {
+namespace {
 
 nlohmann::json to_json(const ProbeFindings& findings) {
   nlohmann::json lines = nlohmann::json::array();
@@ -37,6 +40,8 @@ ProbeFindings read_findings(Members& members, Provenance provenance) {
   }
   return findings;
 }
+
+}  // namespace
 
 nlohmann::json to_json(const ProbeFile& probes) {
   nlohmann::json json = frame_of(probes, kProbeKind, kProbeSchema);

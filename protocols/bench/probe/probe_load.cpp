@@ -265,6 +265,7 @@ void probe_together(Prober& prober) {
     probe_host_copies_of(prober, group);
     if (are_peers(prober, group)) probe_ring_of(prober, group);
   }
+  probe_rings(prober, all);
 }
 
 }  // namespace twinlink::bench

@@ -91,8 +91,12 @@ std::string to_string(const Probed& probed) {
                          probed.programs == 1 ? "program" : fmt::format("graph of {} programs", probed.programs));
     case hop:
       return fmt::format("hop {} {}", gpu::to_string(probed.format), probed.direct ? "direct" : "by-host");
+    case pass:
+      return fmt::format("pass {} on", gpu::to_string(probed.format));
     case blocks:
       return fmt::format("{} by {} blocks", gpu::to_string(probed.format), probed.blocks);
+    case ring:
+      return fmt::format("{}ring {} of {} GPUs", prefix(probed.how), gpu::to_string(probed.format), probed.gpus);
     case finish:
       return "finish ended copy";
     case look:
@@ -207,6 +211,12 @@ class AllProbed {
     }
     for (const gpu::LineFormat format : {gpu::LineFormat::simple, gpu::LineFormat::ll, gpu::LineFormat::ll128}) {
       for (const bool direct : {true, false}) add({.what = hop, .direct = direct, .format = format});
+      add({.what = pass, .format = format});
+      for (const How how : {How::alone, How::queued}) {
+        for (std::uint64_t gpus = 2; gpus <= kMostOfARing; ++gpus) {
+          add({.what = ring, .how = how, .gpus = gpus, .format = format});
+        }
+      }
       for (std::uint64_t many = 1; many <= kMostBlocks; many *= 2) {
         add({.what = blocks, .format = format, .blocks = many});
       }

@@ -12,6 +12,9 @@
 
 namespace twinlink::bench {
 
+/// Rings of more GPUs tell nothing new.
+inline constexpr std::uint64_t kMostOfARing = 4;
+
 struct Probed {
   enum class What {
     copy,
@@ -22,7 +25,9 @@ struct Probed {
     control,   ///< a control message
     program,   ///< a launch of thread blocks that move nothing; `programs` of them as one graph
     hop,       ///< from a block's store until the peer's block goes on
+    pass,      ///< a whole slot that a block has from its peer and passes back
     blocks,    ///< a message through FIFOs by so many `blocks` at each end
+    ring,      ///< an all-reduce of an element by one block on each of `gpus`
     finish,    ///< the call that learns of a copy's end long past
     look,      ///< a failed poll of a copy
     allocate,  ///< `from` is the memory, also of release

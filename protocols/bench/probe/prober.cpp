@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -44,11 +43,15 @@ Rounds Prober::sample_timed_with(RankId peer, bool leading, Bytes size, const st
 }
 
 Rounds Prober::sample_in(std::span<const RankId> group, Bytes size, const std::function<void()>& round) {
+  return sample_timed_in(group, size, timed(rank_, round));
+}
+
+Rounds Prober::sample_timed_in(std::span<const RankId> group, Bytes size, const std::function<double()>& timed) {
   const Repeats& wanted = repeats(size);
   meet_in(rank_, group, patience());
-  const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, round);
+  const std::vector<double> trial = trial_rounds(rank_, wanted.warmup, [&] { timed(); });
   const int rounds = agree_in(rank_, group, rounds_within(plan_.budget, trial, wanted.iterations), patience());
-  return {.times_us = time_rounds(rank_, rounds, round)};
+  return timed_rounds(rounds, timed);
 }
 
 Rounds Prober::sample_after(Bytes size, const std::function<void()>& prepare, const std::function<void()>& round) {
@@ -162,33 +165,16 @@ void Prober::record_messages(const std::string& name, RankId peer, bool leading,
 
 void Prober::record(const std::string& name, const std::string& peer, Bytes size, Rounds rounds, bool moves_bytes) {
   if (!wants(name)) return;
-  const auto [place, is_new] = places_.try_emplace({name, peer, size}, lines_.size());
-  if (is_new) lines_.push_back({name, peer, size, moves_bytes});
-  lines_[place->second].passes.push_back(std::move(rounds));
-}
-
-ProbeFindings Prober::take() {
-  const std::string gpu = to_string(rank_.place(rank_.id()));
-  ProbeFindings findings{.notes = std::move(notes_)};
-  std::set<std::string> free_of_charge;
-  for (TimedLine& line : lines_) {
-    Rounds rounds = merge_passes(line.passes);
-    std::vector<double> samples_us = plan_.keep_samples ? rounds.times_us : std::vector<double>{};
-    const Statistics time_us = summarize(std::move(rounds));
-    if (time_us.median <= 0) {
-      if (!free_of_charge.insert(line.name).second) continue;
-      findings.notes.push_back(fmt::format("{}: no line for '{}': it takes no time", gpu, line.name));
-      continue;
-    }
-    const double bandwidth_MBps = line.moves_bytes ? static_cast<double>(line.size.count()) / time_us.median : 0;
-    findings.lines.push_back(
-        {std::move(line.name), gpu, std::move(line.peer), line.size, time_us, bandwidth_MBps, std::move(samples_us)});
-  }
-  return findings;
+  part_.lines.push_back({.name = name,
+                         .gpu = to_string(rank_.place(rank_.id())),
+                         .peer = peer,
+                         .size = size,
+                         .moves_bytes = moves_bytes,
+                         .rounds = std::move(rounds)});
 }
 
 void Prober::note(std::string text) {
-  if (std::ranges::find(notes_, text) == notes_.end()) notes_.push_back(std::move(text));
+  if (std::ranges::find(part_.notes, text) == part_.notes.end()) part_.notes.push_back(std::move(text));
 }
 
 void Prober::copy(View to, View from, Engine engine) {

@@ -2,18 +2,18 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/bench/measure/payload.hpp"
 #include "protocols/bench/measure/warm_up.hpp"
 #include "protocols/bench/probe/probe.hpp"
+#include "protocols/bench/probe/probe_parts.hpp"
 #include "protocols/core/measured_rank.hpp"
 
 namespace twinlink::bench {
@@ -68,6 +68,8 @@ class Prober {
   /// As sample(), on all ranks of a group at once: each makes the same call. Ranks that are done first leave the others
   /// alone with their last rounds, which a median bears.
   Rounds sample_in(std::span<const RankId> group, Bytes size, const std::function<void()>& round);
+  /// The same of rounds that tell their time themselves, in microseconds.
+  Rounds sample_timed_in(std::span<const RankId> group, Bytes size, const std::function<double()>& timed);
   /// As sample(), with something before every round that is not timed.
   Rounds sample_after(Bytes size, const std::function<void()>& prepare, const std::function<void()>& round);
 
@@ -92,7 +94,7 @@ class Prober {
   /// and checks what each has received. Both ends make the same call.
   void record_messages(const std::string& name, RankId peer, bool leading, const MessageMemory& memory, int in_turn,
                        const std::function<Rounds(Bytes size)>& sampler);
-  /// Writes a line, if it is asked for, or adds another pass to the one that is there.
+  /// Writes a line, if it is asked for.
   void record(const std::string& name, const std::string& peer, Bytes size, Rounds rounds, bool moves_bytes);
   /// The same text twice is one note.
   void note(std::string text);
@@ -107,28 +109,16 @@ class Prober {
   /// A pattern that no probe before had; ranks that take part in the same probes get the same.
   twinlink::Payload fresh_pattern() { return {++patterns_}; }
 
-  /// What all passes say together, as the plan wants it to be stored. A primitive that takes no time gets no line, but
-  /// a note.
-  [[nodiscard]] ProbeFindings take();
+  /// What this rank has measured since this was called last.
+  [[nodiscard]] ProbePart take() { return std::exchange(part_, {}); }
 
  private:
-  /// A line before it is summarized.
-  struct TimedLine {
-    std::string name{};
-    std::string peer{};
-    Bytes size{};
-    bool moves_bytes = false;
-    std::vector<Rounds> passes{};
-  };
-
   void record_copies_at(Bytes size, const std::string& name, std::span<const Move> moves, const GroupSampler& sampler);
   /// As sample(), of rounds that tell their time themselves, in microseconds.
   Rounds sample_rounds(Bytes size, const std::function<double()>& timed);
   MeasuredRank& rank_;
   const ProbePlan& plan_;
-  std::vector<std::string> notes_;
-  std::vector<TimedLine> lines_;
-  std::map<std::tuple<std::string, std::string, Bytes>, std::size_t> places_;  ///< of lines, by name, peer and size
+  ProbePart part_;
   std::uint64_t patterns_ = 0;
 };
 
@@ -156,8 +146,11 @@ void probe_signals(Prober& prober, RankId peer, bool leading);
 void probe_messages(Prober& prober, RankId peer, bool leading);
 /// Programs of thread blocks of one rank that move nothing: launches of one, and of graphs.
 void probe_launches(Prober& prober);
-/// Programs of two ranks of a node: hops of each line format, and what blocks move. Both ranks call it.
+/// Programs of two ranks of a node: hops of each line format, and what blocks pass on and move. Both ranks call it.
 void probe_programs(Prober& prober, RankId peer, bool leading);
+/// Rings of the first two, three, ... of `gpus`, which are ranks of one node, each with a GPU of its own. They all call
+/// it.
+void probe_rings(Prober& prober, std::span<const RankId> gpus);
 /// Many messages at once, one way and both ways: what lies between two, and what CPUs do to start, await and take in
 /// one. Both ranks call it.
 void probe_windows(Prober& prober, RankId peer, bool leading);

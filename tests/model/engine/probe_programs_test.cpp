@@ -82,6 +82,30 @@ TEST_F(ProbedPrograms, HopsOfEveryFormat) {
   EXPECT_TRUE(has("hop ll by-host"));
 }
 
+/// Slots of lines go to and fro at once, those of Simple one after the other.
+TEST_F(ProbedPrograms, SlotsThatArePassedOn) {
+  Platform platform = machine();
+  platform.gpu_types.front().blocks->passing = made_up(Rate{0.8e9});
+  platform.gpu_types.front().blocks->ll_passing = made_up(Rate{0.4e9});
+  probe(platform, peers_, "pass ");
+  constexpr double kOwnMemory = 1e-3;
+  expect("pass simple on", 3.0_us + kWay * 3 + 512_KiB / Rate{0.8e9}, kOwnMemory);
+  expect("pass ll on", 64_KiB / Rate{0.4e9} / 2, kOwnMemory);
+}
+
+TEST_F(ProbedPrograms, RingsOfAGraphAreAFetchAndHops) {
+  Platform platform = machine();
+  platform.gpu_types.front().blocks->fetch = made_up(2.5_us);
+  platform.gpu_types.front().blocks->simple_fetch = made_up(4.5_us);
+  probe(platform, peers_, "ring ");
+  constexpr double kBytes = 0.128 / 9;  // of a line at 1 GB/s, which the form leaves out
+  expect("queued ring ll of 2 GPUs", 1.5_us + 2.5_us + (1.0_us + kWay) * 2, kBytes);
+  expect("queued ring ll128 of 2 GPUs", 1.5_us + 2.5_us + (2.0_us + kWay) * 2, kBytes);
+  expect("queued ring simple of 2 GPUs", 1.5_us + 4.5_us + (3.0_us + kWay * 3) * 2, kBytes);
+  expect("ring ll of 2 GPUs", 5.0_us + 6.0_us + 0.75_us + 2.5_us + (1.0_us + kWay) * 2, kBytes);
+  EXPECT_FALSE(has("queued ring ll of 3 GPUs"));
+}
+
 /// One after the other, until a kernel's stores reach no more.
 TEST_F(ProbedPrograms, BlocksAddUpToWhatAKernelStores) {
   probe(machine(), peers_, " blocks");

@@ -339,6 +339,11 @@ TEST(Calibration, WhatBlocksMoveIsToldByTheFewest) {
                                .add_one("graph of 2 programs", 9)
                                .add_one("hop ll direct", 2.5, "0/1")
                                .add_one("hop simple direct", 0.001, "0/1")
+                               .add("pass simple on", line(0, 4), "0/0", "0/1", 512_KiB, 512_KiB)
+                               .add("pass ll on", line(4, 1e6), "0/0", "0/1", 32_KiB, 32_KiB)
+                               .add_one("queued ring ll of 2 GPUs", 9, "0/1")
+                               .add_one("queued ring ll128 of 2 GPUs", 7, "0/1")
+                               .add_one("queued ring ll128 of 3 GPUs", 10, "0/1")
                                .calibrate(base);
   const platforms::BlockCosts blocks = platform_of(calibration).gpu_types[0].blocks.value();
   EXPECT_NEAR(blocks.rate.value.bytes_per_second(), 4e9, 1e5) << "of each of two";
@@ -349,6 +354,11 @@ TEST(Calibration, WhatBlocksMoveIsToldByTheFewest) {
               Contains("gpu_types.h200.blocks.next: the graphs of the probes do not tell it; it stays"));
   EXPECT_NEAR(blocks.ll.value.microseconds(), 2.5, 1e-3) << "lines go on as they come";
   EXPECT_EQ(blocks.simple.value, Seconds{});
+  EXPECT_NEAR(blocks.passing.value().value.bytes_per_second(), 4e9, 1e5);
+  EXPECT_NEAR(blocks.ll_passing.value().value.bytes_per_second(), 64 * 1024 / 8e-6, 1e7) << "to and fro at once";
+  EXPECT_NEAR(blocks.fetch.value().value.microseconds(), 9 - 2 - 2 * 2.5, 1e-3) << "beside two hops of an echo";
+  EXPECT_NEAR(blocks.ll128.value.microseconds(), 1.5, 1e-3) << "two hops more take 3 us";
+  EXPECT_NEAR(blocks.ll128_fetch.value().value.microseconds(), 7 - 2 - 2 * 1.5, 1e-3);
 }
 
 /// The largest two messages differ by 48 chunks; what is left is the latency, at every size.

@@ -266,6 +266,17 @@ TEST_F(PrimitiveTimes, OfProgramsOfThreadBlocks) {
   expect("ll by 2 blocks", 2 * kMiB / 6e3, "0/1");
   expect("ll128 by 1 blocks", 1000 * 128 / 2e3, "0/1", 120_B * 1000);
   EXPECT_EQ(reason_of("hop ll by-host"), "the base has peer access, and the way through the host is its links'");
+  expect("pass simple on", 1.1 + 3 * 0.6 + kMiB / 4e3, "0/1");
+  expect("pass ll on", 2 * kMiB / 3e3 / 2, "0/1");
+  expect("pass ll on", 0.5 + 0.6, "0/1", 8_B);
+  machine_.gpu_types[0].blocks->ll_passing = gb(1);
+  expect("pass ll on", 2 * kMiB / 1e3 / 2, "0/1");
+  expect("queued ring ll of 3 GPUs", 1.5 + 4 * (0.5 + 0.6), "0/1", 24_B);
+  machine_.gpu_types[0].blocks->fetch = us(2);
+  machine_.gpu_types[0].blocks->simple_fetch = us(7);
+  expect("queued ring ll128 of 2 GPUs", 1.5 + 2 + 2 * (0.7 + 0.6), "0/1", 16_B);
+  expect("queued ring simple of 2 GPUs", 1.5 + 7 + 2 * (1.1 + 3 * 0.6), "0/1", 16_B);
+  EXPECT_EQ(reason_of("ring ll of 2 GPUs"), "it is a launch and a ring of a graph together");
   // What a platform does not say of launches is as of a kernel that copies within the GPU.
   machine_.runtime.graph_launch.reset();
   machine_.gpu_types[0].blocks->graph_start.reset();
