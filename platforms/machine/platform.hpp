@@ -214,6 +214,9 @@ struct BlockCosts {
   std::optional<Sourced<Seconds>> fetch{};
   std::optional<Sourced<Seconds>> ll128_fetch{};
   std::optional<Sourced<Seconds>> simple_fetch{};
+  /// So much later comes the first slot of a program that is launched by itself, and not as one of a graph: caches have
+  /// forgotten its text, and peers launch theirs not at the same moment; absent: as nothing.
+  std::optional<Sourced<Seconds>> cold{};
 
   [[nodiscard]] Rate rate_of(gpu::LineFormat format) const {
     if (format == gpu::LineFormat::ll && ll_rate) return ll_rate->value;

@@ -65,6 +65,7 @@ void each_field(Either<BlockCosts> auto& blocks, const auto& visit) {
   visit("fetch", blocks.fetch);
   visit("ll128_fetch", blocks.ll128_fetch);
   visit("simple_fetch", blocks.simple_fetch);
+  visit("cold", blocks.cold);
 }
 
 void each_field(Either<TransformCosts> auto& transforms, const auto& visit) {

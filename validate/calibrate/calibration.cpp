@@ -73,6 +73,11 @@ class Calibrator {
       if (how == Fit::ring) fit_ring(group, all_else, probes_, edit_);  // what lies between two programs is known now
     }
     finish_uncached(all_else);
+    const Platform with_rings = fitted();
+    const Topology but_cold(with_rings);
+    for (const Group& group : groups_) {
+      if (facts_of(group.first().kind).fit == Fit::cold) fit_cold(group, but_cold, probes_, edit_);
+    }
     if (edit_.changes().empty()) {
       throw InputError(fmt::format("{}: error: the probes tell no number of this platform", result_.base));
     }
@@ -166,6 +171,7 @@ class Calibrator {
       case Fit::graph:
       case Fit::passing:
       case Fit::ring:
+      case Fit::cold:
       case Fit::rest:
         return;  // fit_on_top()
     }
@@ -249,8 +255,9 @@ class Calibrator {
       case Fit::rate_of_blocks:
       case Fit::cpus_part:
       case Fit::ring:
+      case Fit::cold:
       case Fit::rest:
-        return;  // fit(), fit_rest() and fit_ring()
+        return;  // fit(), fit_rest(), fit_ring() and fit_cold()
     }
   }
 

@@ -114,4 +114,12 @@ void fit_ring(const Group& group, const platforms::Topology& topology, const Pro
   set_fit(edit, group.path, rest, group, probes);
 }
 
+void fit_cold(const Group& group, const platforms::Topology& topology, const ProbeSet& probes, PlatformEdit& edit) {
+  const Seconds known = or_none(topology.type_of(group.first().gpu).blocks->cold);
+  const auto beside = [&](const GroupedProbe& grouped) {
+    return predict_cold(grouped.primitive, grouped.size(), topology).value_or(grouped.time()) - known;
+  };
+  set_fit(edit, group.path, rest_of_all(group, beside), group, probes);
+}
+
 }  // namespace twinlink::validate

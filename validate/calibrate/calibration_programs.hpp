@@ -26,5 +26,7 @@ void fit_passing(const Group& group, const platforms::Topology& topology, const 
 /// A kernel's fetch: what is left of rings beside what lies between two programs, and their hops. Rings of several
 /// sizes tell the hop, which takes the place of that of echoes: code that is run again and again is fetched already.
 void fit_ring(const Group& group, const platforms::Topology& topology, const ProbeSet& probes, PlatformEdit& edit);
+/// What rings take longer that are launched by themselves. `topology` knows all else.
+void fit_cold(const Group& group, const platforms::Topology& topology, const ProbeSet& probes, PlatformEdit& edit);
 
 }  // namespace twinlink::validate

@@ -89,8 +89,7 @@ class Finder {
       case Probed::What::blocks:
         return of_format(probed.format, Kind::blocks_simple);
       case Probed::What::ring:
-        if (probed.how == How::alone) return without("it is a launch and a ring of a graph together");
-        return of_format(probed.format, Kind::ring_simple);
+        return of_format(probed.format, probed.how == How::alone ? Kind::cold_simple : Kind::ring_simple);
       case Probed::What::finish:
         return Kind::finish;
       case Probed::What::look:

@@ -248,6 +248,9 @@ constexpr auto kStart = [](const Primitive& primitive, Bytes, const Topology& to
 /// to 11 % less on a GB200, as it is simulated.
 constexpr double kOwnErrorOfBlocks = 0.15;
 
+/// One number stands for the kernels of all formats, whose texts differ.
+constexpr double kOwnErrorOfLaunches = 0.1;
+
 using Costs = platforms::RuntimeCosts;
 
 // clang-format off
@@ -291,7 +294,10 @@ constexpr std::array kKinds{
     KindFacts{Kind::pass_ll128, "slots passed on", kOwnErrorOfBlocks, Owner::blocks, "ll128_passing", Fit::passing, predict_pass},
     KindFacts{Kind::ring_simple, "rings of blocks", 0.06, Owner::blocks, "simple_fetch", Fit::ring, predict_ring},
     KindFacts{Kind::ring_ll, "rings of blocks", 0.06, Owner::blocks, "fetch", Fit::ring, predict_ring},
-    KindFacts{Kind::ring_ll128, "rings of blocks", 0.06, Owner::blocks, "ll128_fetch", Fit::ring, predict_ring}};
+    KindFacts{Kind::ring_ll128, "rings of blocks", 0.06, Owner::blocks, "ll128_fetch", Fit::ring, predict_ring},
+    KindFacts{Kind::cold_simple, "launches of rings", kOwnErrorOfLaunches, Owner::blocks, "cold", Fit::cold, predict_cold},
+    KindFacts{Kind::cold_ll, "launches of rings", kOwnErrorOfLaunches, Owner::blocks, "cold", Fit::cold, predict_cold},
+    KindFacts{Kind::cold_ll128, "launches of rings", kOwnErrorOfLaunches, Owner::blocks, "cold", Fit::cold, predict_cold}};
 // clang-format on
 static_assert(std::ranges::is_sorted(kKinds, {}, &KindFacts::kind) && kKinds.size() == count_of<Kind>());
 

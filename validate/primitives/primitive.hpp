@@ -59,7 +59,10 @@ struct Primitive {
     pass_ll128,
     ring_simple,  ///< of a graph, an all-reduce of an element on each of `blocks` GPUs; by line format
     ring_ll,
-    ring_ll128
+    ring_ll128,
+    cold_simple,  ///< the same, launched by itself; by line format
+    cold_ll,
+    cold_ll128
   };
   Kind kind = Kind::copy;
   platforms::End from{};  ///< of whatever copies(); of a message the memories
@@ -106,6 +109,7 @@ struct KindFacts {
     launch,          ///< what is left of a launch beside the CPU's part
     passing,         ///< what is left of a slot that is passed on beside its hop
     ring,            ///< what is left of a ring beside its hops, which several sizes of rings tell, too
+    cold,            ///< what is left of one that is launched by itself
     graph,           ///< the same, and what lies between the programs
     rest             ///< last: what is left when all else is known
   };

@@ -86,6 +86,13 @@ std::optional<Seconds> predict_ring(const Primitive& primitive, Bytes, const Top
          hop_of_ring(primitive, topology) * hops_of(primitive);
 }
 
+std::optional<Seconds> predict_cold(const Primitive& primitive, Bytes size, const Topology& topology) {
+  const BlockCosts& blocks = blocks_of(primitive, topology);
+  const auto ring = predict_ring(primitive, size, topology);
+  const auto launch = predict_program(primitive, size, topology);
+  return plus(plus(launch, ring, 1), or_none(blocks.cold) - or_none(blocks.next), 1);
+}
+
 /// Blocks add up, until a kernel's stores reach no more.
 std::optional<Seconds> predict_moving(const Primitive& primitive, Bytes size, const Topology& topology) {
   const LineFormat format = format_of(primitive);

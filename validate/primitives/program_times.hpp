@@ -19,8 +19,9 @@ std::optional<Seconds> predict_graph(const Primitive& primitive, Bytes size, con
 std::optional<Seconds> predict_hop(const Primitive& primitive, Bytes size, const platforms::Topology& topology);
 /// A slot of `size` that is passed on: to and fro it takes twice as long.
 std::optional<Seconds> predict_pass(const Primitive& primitive, Bytes size, const platforms::Topology& topology);
-/// A ring of a graph.
+/// A ring of a graph, and one that is launched by itself.
 std::optional<Seconds> predict_ring(const Primitive& primitive, Bytes size, const platforms::Topology& topology);
+std::optional<Seconds> predict_cold(const Primitive& primitive, Bytes size, const platforms::Topology& topology);
 /// What `size` bytes more take.
 std::optional<Seconds> predict_moving(const Primitive& primitive, Bytes size, const platforms::Topology& topology);
 

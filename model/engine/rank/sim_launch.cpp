@@ -93,6 +93,7 @@ Op SimRank::launch(const gpu::Work& work, Stream stream) {
                           .times = work.times,
                           .gap = or_none(costs->next),
                           .fetch = gpu::moves_nothing(work.program) ? Seconds{} : costs->fetch_of(work.program.format)};
+  if (work.times == 1 && !gpu::moves_nothing(work.program)) parts.fetch += or_none(costs->cold);
   if (parts.positions.empty()) parts.positions.assign(channels, gpu::usual_position(work.program));
   for (const View* view : {&work.input, &work.output}) {
     if (view->buffer.id == 0) continue;

@@ -97,12 +97,13 @@ TEST_F(ProbedPrograms, RingsOfAGraphAreAFetchAndHops) {
   Platform platform = machine();
   platform.gpu_types.front().blocks->fetch = made_up(2.5_us);
   platform.gpu_types.front().blocks->simple_fetch = made_up(4.5_us);
+  platform.gpu_types.front().blocks->cold = made_up(3.5_us);
   probe(platform, peers_, "ring ");
   constexpr double kBytes = 0.128 / 9;  // of a line at 1 GB/s, which the form leaves out
   expect("queued ring ll of 2 GPUs", 1.5_us + 2.5_us + (1.0_us + kWay) * 2, kBytes);
   expect("queued ring ll128 of 2 GPUs", 1.5_us + 2.5_us + (2.0_us + kWay) * 2, kBytes);
   expect("queued ring simple of 2 GPUs", 1.5_us + 4.5_us + (3.0_us + kWay * 3) * 2, kBytes);
-  expect("ring ll of 2 GPUs", 5.0_us + 6.0_us + 0.75_us + 2.5_us + (1.0_us + kWay) * 2, kBytes);
+  expect("ring ll of 2 GPUs", 5.0_us + 6.0_us + 0.75_us + 2.5_us + 3.5_us + (1.0_us + kWay) * 2, kBytes);
   EXPECT_FALSE(has("queued ring ll of 3 GPUs"));
 }
 

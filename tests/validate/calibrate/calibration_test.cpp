@@ -342,6 +342,7 @@ TEST(Calibration, WhatBlocksMoveIsToldByTheFewest) {
                                .add("pass simple on", line(0, 4), "0/0", "0/1", 512_KiB, 512_KiB)
                                .add("pass ll on", line(4, 1e6), "0/0", "0/1", 32_KiB, 32_KiB)
                                .add_one("queued ring ll of 2 GPUs", 9, "0/1")
+                               .add_one("ring ll of 2 GPUs", 12, "0/1")
                                .add_one("queued ring ll128 of 2 GPUs", 7, "0/1")
                                .add_one("queued ring ll128 of 3 GPUs", 10, "0/1")
                                .calibrate(base);
@@ -357,6 +358,8 @@ TEST(Calibration, WhatBlocksMoveIsToldByTheFewest) {
   EXPECT_NEAR(blocks.passing.value().value.bytes_per_second(), 4e9, 1e5);
   EXPECT_NEAR(blocks.ll_passing.value().value.bytes_per_second(), 64 * 1024 / 8e-6, 1e7) << "to and fro at once";
   EXPECT_NEAR(blocks.fetch.value().value.microseconds(), 9 - 2 - 2 * 2.5, 1e-3) << "beside two hops of an echo";
+  EXPECT_NEAR(blocks.cold.value().value.microseconds(), 12 - 2 - 2 - 2 * 2.5, 1e-3)
+      << "beside a call of 2 us, the fetch and two hops";
   EXPECT_NEAR(blocks.ll128.value.microseconds(), 1.5, 1e-3) << "two hops more take 3 us";
   EXPECT_NEAR(blocks.ll128_fetch.value().value.microseconds(), 7 - 2 - 2 * 1.5, 1e-3);
 }

@@ -276,7 +276,9 @@ TEST_F(PrimitiveTimes, OfProgramsOfThreadBlocks) {
   machine_.gpu_types[0].blocks->simple_fetch = us(7);
   expect("queued ring ll128 of 2 GPUs", 1.5 + 2 + 2 * (0.7 + 0.6), "0/1", 16_B);
   expect("queued ring simple of 2 GPUs", 1.5 + 7 + 2 * (1.1 + 3 * 0.6), "0/1", 16_B);
-  EXPECT_EQ(reason_of("ring ll of 2 GPUs"), "it is a launch and a ring of a graph together");
+  expect("ring ll of 2 GPUs", 4 + 1 + 3 + 2 + 2 * (0.5 + 0.6), "0/1", 16_B);
+  machine_.gpu_types[0].blocks->cold = us(2.5);
+  expect("ring ll of 2 GPUs", 4 + 1 + 3 + 2 + 2.5 + 2 * (0.5 + 0.6), "0/1", 16_B);
   // What a platform does not say of launches is as of a kernel that copies within the GPU.
   machine_.runtime.graph_launch.reset();
   machine_.gpu_types[0].blocks->graph_start.reset();
