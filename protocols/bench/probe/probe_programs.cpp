@@ -364,13 +364,13 @@ void probe_programs(Prober& prober, RankId peer, bool leading) {
 void probe_rings(Prober& prober, std::span<const RankId> gpus) {
   for (std::size_t count = 2; count <= std::min<std::size_t>(gpus.size(), kMostOfARing); ++count) {
     const std::span<const RankId> group = gpus.first(count);
-    if (std::ranges::find(group, prober.rank().id()) == group.end()) return;
+    if (std::ranges::find(group, prober.rank().id()) == group.end()) continue;
     const bool joined = std::ranges::all_of(group, [&](RankId other) {
       if (other == prober.rank().id()) return true;
       const Path& path = prober.rank().path_to(other);
       return path.gpu_programs && path.peer_access;
     });
-    if (agree_in(prober.rank(), group, joined ? 1 : 0, prober.patience()) == 0) return;
+    if (agree_in(prober.rank(), group, joined ? 1 : 0, prober.patience()) == 0) continue;
     for (const LineFormat format : kFormats) probe_ring_of(prober, group, format);
   }
 }

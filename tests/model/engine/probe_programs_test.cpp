@@ -107,6 +107,19 @@ TEST_F(ProbedPrograms, RingsOfAGraphAreAFetchAndHops) {
   EXPECT_FALSE(has("queued ring ll of 3 GPUs"));
 }
 
+/// Two hops more for each GPU. Some are on another node, and some have no peer access: they take no part.
+TEST_F(ProbedPrograms, RingsGrow) {
+  Platform platform = machine();
+  platform.gpu_types.front().blocks->fetch = made_up(2.5_us);
+  for (Link& link : platform.node.links) {
+    if (link.name == "bus0") link.to = "hub1";
+  }
+  probe(platform, {{0, 0, {}}, {1, 0, {}}, {0, 1, {}}, {0, 2, {}}}, "ring ");
+  EXPECT_TRUE(has("queued ring ll of 2 GPUs"));
+  EXPECT_TRUE(has("queued ring ll of 3 GPUs"));
+  EXPECT_FALSE(has("queued ring ll of 4 GPUs"));
+}
+
 /// One after the other, until a kernel's stores reach no more.
 TEST_F(ProbedPrograms, BlocksAddUpToWhatAKernelStores) {
   probe(machine(), peers_, " blocks");
