@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "platforms/import/gpu_models.hpp"
 #include "platforms/machine/platform_fields.hpp"
 
 namespace twinlink::platforms {
@@ -63,27 +64,19 @@ void assume_copies(Platform& platform) {
                                .per_chunk = assumed(9.3_us, kAsH200)};
 }
 
-/// A copy within a GPU reads and writes: half of what the memory has by the data sheet of one of that capability.
+/// A copy within a GPU reads and writes: half of what the memory has by the data sheet of its model, or of the first
+/// known one of that capability.
 void assume_copies_within(GpuType& type, const Platform& platform) {
-  struct Memory {
-    int capability = 0;
-    Rate rate{};
-    const char* of = "";
-  };
-  static constexpr std::array kMemories{Memory{70, 900.0_GBps, "V100"},   Memory{75, 672.0_GBps, "TITAN RTX"},
-                                        Memory{80, 1555.0_GBps, "A100"},  Memory{86, 696.0_GBps, "A40"},
-                                        Memory{89, 864.0_GBps, "L40S"},   Memory{90, 3350.0_GBps, "H100"},
-                                        Memory{100, 8000.0_GBps, "B200"}, Memory{120, 1792.0_GBps, "RTX 5090"}};
-  constexpr int kTen = 10;
-  const int capability = kTen * type.capability_major + type.capability_minor;
-  const auto* const above = std::ranges::upper_bound(kMemories, capability, {}, &Memory::capability);
-  if (above == kMemories.begin()) return;
-  const Memory& like = *std::prev(above);
+  const std::pair capability{type.capability_major, type.capability_minor};
+  const GpuModel own = model_of({.model = type.model, .capability = capability});
+  const GpuModel& like = own.memory_rate ? own : example_of(capability);
+  if (!like.memory_rate || (!own.memory_rate && capability < *like.capability)) return;
   for (const CopyKind kind : {CopyKind::device_to_device, CopyKind::kernel_local}) {
     type.copies[kind] = platform.copies.at(kind);
     type.copies[kind].rate =
-        assumed(Rate{like.rate.bytes_per_second() / 2},
-                fmt::format("half of what the memory of a {} has by its data sheet; a guess for this GPU", like.of));
+        assumed(Rate{like.memory_rate->bytes_per_second() / 2},
+                own.memory_rate ? "half of what the memory has; " + own.source
+                                : "half of what the memory of a " + like.name + " has; a guess for this GPU");
   }
 }
 

@@ -6,6 +6,9 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <functional>
+#include <iterator>
+#include <set>
 #include <vector>
 
 #include "platforms/machine/pcie.hpp"
@@ -17,27 +20,6 @@ namespace {
 constexpr std::string_view kNvidia = "10de:";
 constexpr std::string_view kAmd = "1002:";
 
-// From the PCI ID repository, and data sheets of NVIDIA and AMD.
-constexpr std::array<GpuModel, 19> kModels{{{"10de:15f9", "Tesla P100-SXM2-16GB", 6, 0, 16},
-                                            {"10de:15f8", "Tesla P100-PCIE-16GB", 6, 0, 16},
-                                            {"10de:1db1", "Tesla V100-SXM2-16GB", 7, 0, 16},
-                                            {"10de:1db5", "Tesla V100-SXM2-32GB", 7, 0, 32},
-                                            {"10de:1db4", "Tesla V100-PCIE-16GB", 7, 0, 16},
-                                            {"10de:20b0", "NVIDIA A100-SXM4-40GB", 8, 0, 40, 12},
-                                            {"10de:20b2", "NVIDIA A100-SXM4-80GB", 8, 0, 80, 12},
-                                            {"10de:20b5", "NVIDIA A100 80GB PCIe", 8, 0, 80},
-                                            {"10de:20f1", "NVIDIA A100-PCIE-40GB", 8, 0, 40},
-                                            {"10de:2235", "NVIDIA A40", 8, 6, 48},
-                                            {"10de:26b9", "NVIDIA L40S", 8, 9, 48},
-                                            {"10de:2330", "NVIDIA H100 80GB HBM3", 9, 0, 80, 18},
-                                            {"10de:2331", "NVIDIA H100 PCIe", 9, 0, 80},
-                                            {"10de:2335", "NVIDIA H200", 9, 0, 141, 18},
-                                            {"10de:2342", "NVIDIA GH200 480GB", 9, 0, 96},
-                                            {"10de:2901", "NVIDIA B200", 10, 0, 180, 18},
-                                            {"1002:7408", "AMD Instinct MI250X", 9, 0, 64},
-                                            {"1002:740f", "AMD Instinct MI210", 9, 0, 64},
-                                            {"1002:74a1", "AMD Instinct MI300X", 9, 4, 192}}};
-
 /// AMD's displays that are no accelerators: consoles of servers, and graphics of processors up to 2024.
 constexpr std::array<std::string_view, 18> kDisplays{"4752", "5159", "515e", "13c0", "150e", "15bf",
                                                      "15c8", "15d8", "15dd", "15e7", "1636", "1638",
@@ -47,6 +29,77 @@ std::string lower(std::string_view text) {
   std::string result(text);
   std::ranges::transform(result, result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return result;
+}
+
+template <class Is>
+std::vector<const GpuModel*> those(const Is& is) {
+  std::vector<const GpuModel*> found;
+  for (const GpuModel& model : gpu_table()) {
+    if (is(model)) found.push_back(&model);
+  }
+  return found;
+}
+
+std::vector<const GpuModel*> of_device(std::string_view device_id) {
+  return those(
+      [&](const GpuModel& model) { return std::ranges::find(model.devices, device_id) != model.devices.end(); });
+}
+
+using Words = std::set<std::string, std::less<>>;
+
+/// "NVIDIA A100-SXM4-40GB" as a100, sxm4 and 40gb. What makers put before all their names tells nothing.
+Words words_of(std::string_view name) {
+  static const Words kOfAll{"nvidia", "tesla", "geforce", "amd", "instinct", "gpu"};
+  Words words;
+  std::string word;
+  for (const char c : lower(name) + ' ') {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      word += c;
+    } else if (std::string whole = std::exchange(word, {}); !whole.empty() && !kOfAll.contains(whole)) {
+      words.insert(std::move(whole));
+    }
+  }
+  return words;
+}
+
+/// "80gb", "144g", "hbm3".
+bool is_of_memory(const std::string& word) {
+  return word.starts_with("hbm") ||
+         (std::isdigit(static_cast<unsigned char>(word.front())) != 0 && (word.ends_with("gb") || word.ends_with('g')));
+}
+
+/// How well a model's name fits: it has the same words; or the name has all of its, the more the better; or it has all
+/// of the name's; or at last all that this says beside the memory.
+enum class Fit { none, but_memory, around, within, same };
+std::pair<Fit, std::size_t> fit_of(const Words& name, const Words& its) {
+  if (its == name) return {Fit::same, 0};
+  if (std::ranges::includes(name, its)) return {Fit::within, its.size()};
+  if (std::ranges::includes(its, name)) return {Fit::around, 0};
+  Words rest = name;
+  std::erase_if(rest, is_of_memory);
+  return {!rest.empty() && std::ranges::includes(its, rest) ? Fit::but_memory : Fit::none, 0};
+}
+
+struct Named {
+  std::vector<const GpuModel*> models{};
+  bool whole = true;  ///< false: the name has words that those of the models lack, and may stand for another memory
+};
+
+/// The models that a name fits best.
+Named of_name(std::string_view name) {
+  const Words words = words_of(name);
+  std::pair<Fit, std::size_t> best{};
+  Named named;
+  for (const GpuModel& model : gpu_table()) {
+    auto fit = fit_of(words, words_of(model.name));
+    for (const std::string& other : model.also) fit = std::max(fit, fit_of(words, words_of(other)));
+    if (words.empty() || fit < best || fit.first == Fit::none) continue;
+    if (fit > best) named.models.clear();
+    best = fit;
+    named.models.push_back(&model);
+  }
+  named.whole = best.first == Fit::same || best.first == Fit::around;
+  return named;
 }
 
 Sourced<Rate> nvlink(double gigabytes, const std::string& generation, const std::string& why) {
@@ -74,42 +127,82 @@ Cpu cpu_of(std::string_view vendor, int family, int model) {
 }
 
 const GpuModel* model_of_device(std::string_view device_id) {
-  const auto* const found = std::ranges::find(kModels, device_id, &GpuModel::device_id);
-  return found == kModels.end() ? nullptr : found;
+  const std::vector<const GpuModel*> found = of_device(device_id);
+  return found.size() == 1 ? found.front() : nullptr;
 }
 
 const GpuModel& model_named(std::string_view name) {
-  std::vector<const GpuModel*> found;
-  std::string all;
-  for (const GpuModel& model : kModels) {
-    if (lower(model.name) == lower(name)) return model;
-    if (lower(model.name).find(lower(name)) != std::string::npos) found.push_back(&model);
-    all += fmt::format("{}{}", all.empty() ? "" : ", ", model.name);
+  std::vector<const GpuModel*> found = of_name(name).models;
+  if (found.size() != 1) {
+    found = those([&](const GpuModel& model) { return lower(model.name).find(lower(name)) != std::string::npos; });
   }
   if (found.size() == 1) return *found.front();
+  std::string all;
+  for (const GpuModel& model : gpu_table()) all += (all.empty() ? "" : ", ") + model.name;
   throw InputError(
       fmt::format("{} GPU is called '{}' (there are: {})", found.empty() ? "no" : "more than one", name, all));
 }
 
-void set_model(GpuFacts& gpu, const GpuModel& model) {
-  constexpr std::uint64_t kGigabyte = 1'000'000'000;
-  gpu.model = model.name;
-  gpu.device_id = model.device_id;
-  gpu.capability = {model.major, model.minor};
-  gpu.memory = {Bytes{model.gigabytes * kGigabyte}, {Quality::datasheet, "the data sheet of this model"}};
+const GpuModel& example_of(const std::pair<int, int>& capability) {
+  const GpuModel* best = &gpu_table().front();
+  for (const GpuModel& model : gpu_table()) {
+    if (model.gcn.empty() && *model.capability <= capability && *model.capability > *best->capability) best = &model;
+  }
+  return *best;
 }
 
-void complete(GpuFacts& gpu) {
-  const GpuModel* known = model_of_device(gpu.device_id);
-  for (const GpuModel& model : kModels) {
-    if (known == nullptr && lower(model.name) == lower(gpu.model)) known = &model;
+GpuModel model_of_capability(const std::pair<int, int>& capability) {
+  const GpuModel& example = example_of(capability);
+  GpuModel common = common_of(
+      those([&](const GpuModel& model) { return model.gcn.empty() && model.capability == example.capability; }));
+  common.source = fmt::format("as all GPUs of compute capability {}.{} have it", example.capability->first,
+                              example.capability->second);
+  if (example.capability == capability) return common;
+  // Of a newer one only what it surely has, too.
+  return {.source = common.source, .pcie = common.pcie, .link = common.link};
+}
+
+void set_model(GpuFacts& gpu, const GpuModel& model) {
+  gpu.model = model.name;
+  gpu.device_id = model.devices.front();
+  gpu.capability = model.capability;
+  gpu.memory.reset();
+  if (model.memory) gpu.memory = {*model.memory, {Quality::datasheet, model.source}};
+}
+
+GpuModel model_of(const GpuFacts& gpu) {
+  std::vector<const GpuModel*> found = of_device(gpu.device_id);
+  Named named = of_name(gpu.model);
+  if (found.empty()) {
+    found = std::move(named.models);
+  } else {
+    named.whole = true;
+    std::vector<const GpuModel*> both;
+    std::ranges::copy_if(found, std::back_inserter(both), [&](const GpuModel* model) {
+      return std::ranges::find(named.models, model) != named.models.end();
+    });
+    if (!both.empty()) found = std::move(both);
   }
-  if (known == nullptr) return;
-  GpuFacts told = gpu;
-  set_model(gpu, *known);
-  if (!told.model.empty()) gpu.model = std::move(told.model);
-  if (told.memory) gpu.memory = std::move(told.memory);
-  if (told.capability) gpu.capability = told.capability;
+  if (found.empty() && !gpu.gcn.empty()) {
+    named.whole = true;
+    found = those([&](const GpuModel& model) { return model.gcn == gpu.gcn; });
+  }
+  GpuModel model = common_of(found);
+  if (!named.whole) model.memory.reset();
+  if (found.empty() && gpu.capability && !gpu.by_amd && !is_of_amd(gpu.device_id)) {
+    model = model_of_capability(*gpu.capability);
+  }
+  return model;
+}
+
+GpuModel complete(GpuFacts& gpu) {
+  GpuModel model = model_of(gpu);
+  if (gpu.model.empty()) gpu.model = model.name;
+  if (gpu.model.empty() && !model.gcn.empty()) gpu.model = "AMD " + model.gcn;
+  if (!gpu.memory && model.memory) gpu.memory = {*model.memory, {Quality::datasheet, model.source}};
+  if (!gpu.capability) gpu.capability = model.capability;
+  gpu.by_amd = gpu.by_amd || !model.gcn.empty();
+  return model;
 }
 
 bool is_of_amd(std::string_view device_id) { return device_id.starts_with(kAmd); }
@@ -161,12 +254,6 @@ std::optional<Sourced<Rate>> pcie_rate_of_status(double gigabytes_per_second) {
                                      names.empty() ? "a PCIe link" : names)}};
 }
 
-int pcie_generation(const std::pair<int, int>& capability) {
-  constexpr int kHopper = 9;
-  constexpr int kAmpere = 8;
-  return capability.first >= kHopper ? 5 : capability.first == kAmpere ? 4 : 3;
-}
-
 Sourced<Rate> nvlink_rate_of_speed(unsigned reported, const std::pair<int, int>& capability) {
   const std::string why = fmt::format("the driver reports {} MB/s, coding included", reported);
   // 25781 for 25 GB/s, 26562 for 25, 53125 for 50.
@@ -177,20 +264,18 @@ Sourced<Rate> nvlink_rate_of_speed(unsigned reported, const std::pair<int, int>&
   return nvlink(50, "5", why);
 }
 
-Sourced<Rate> link_rate(GpuLinks::Kind kind, const std::pair<int, int>& capability) {
-  const auto& [major, minor] = capability;
-  if (kind == GpuLinks::Kind::xgmi) {
-    return major == 9 && minor >= 4
-               ? Sourced<Rate>{64.0_GBps, {Quality::datasheet, "MI300X: 64 GB/s each way and link"}}
-               : Sourced<Rate>{50.0_GBps, {Quality::datasheet, "MI250X: 50 GB/s each way and link"}};
+Sourced<Rate> link_rate(const GpuModel& model, GpuLinks::Kind kind) {
+  const bool c2c = kind == GpuLinks::Kind::c2c;
+  const std::optional<Rate>& rate = c2c ? model.c2c : model.link;
+  if (rate) {
+    return {*rate,
+            {Quality::derived, fmt::format("nominal: {} GB/s {}each way; {}", rate->bytes_per_second() / 1e9,
+                                           c2c ? "" : "a link ", model.source)}};
   }
-  const std::string why = fmt::format("by the compute capability {}.{}, for nobody tells its rate", major, minor);
-  if (major <= 6) return nvlink(20, "1", why);
-  if (major == 7) return nvlink(25, "2", why);
-  if (capability == std::pair(8, 6)) return nvlink(14.0625, "3, four lanes", why);
-  if (major == 8) return nvlink(25, "3", why);
-  if (major == 9) return nvlink(25, "4", why);
-  return nvlink(50, "5", why);
+  const bool amd = kind == GpuLinks::Kind::xgmi;
+  const GpuModel& like =
+      amd ? *those([](const GpuModel& each) { return !each.gcn.empty(); }).front() : example_of({8, 0});
+  return {*like.link, {Quality::assumed, "as " + like.name + ", for nobody tells the rate of a link of this GPU"}};
 }
 
 }  // namespace twinlink::platforms

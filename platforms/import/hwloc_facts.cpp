@@ -170,6 +170,7 @@ class Gatherer {
       const auto adapter = adapter_of(object);
       facts.kind = PciFacts::Kind::adapter;
       facts.name = adapter->name;
+      facts.device_id = device_id(pci);
       facts.infiniband = adapter->infiniband;
     }
     return facts;

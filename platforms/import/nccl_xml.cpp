@@ -120,6 +120,7 @@ class NcclImport {
     } else if (is_class(pci, "0x02") || pci.child("nic")) {
       facts.kind = Kind::adapter;
       facts.infiniband = true;
+      facts.device_id = id_of(pci, "vendor") + ":" + id_of(pci, "device");
       read_ports(pci, facts);
       node_.pci.push_back(std::move(facts));
     } else if (!is_class(pci, "0x0680")) {  // an NVSwitch: the GPUs tell of their links to it
@@ -153,11 +154,18 @@ class NcclImport {
     return std::pair(*sm / kTen, *sm % kTen);
   }
 
+  /// "gfx90a:sramecc+:xnack-" without what its memory is set to.
+  static std::string gfx_of(pugi::xml_node gpu) {
+    const std::string gcn = gpu.attribute("gcn").value();
+    return gcn.substr(0, gcn.find(':'));
+  }
+
   void add_gpu(pugi::xml_node pci) {
     const pugi::xml_node gpu = pci.child("gpu");
     if (gpu.next_sibling("gpu")) xml_.fail(gpu.next_sibling("gpu"), "a second GPU on one PCI device");
     GpuFacts facts{.bus_id = pci.attribute("busid").value(),
                    .by_amd = is_by_amd(pci),
+                   .gcn = gfx_of(gpu),
                    .capability = capability_of(pci),
                    .links_told = static_cast<bool>(gpu)};
     const std::string vendor = id_of(pci, "vendor");

@@ -34,6 +34,7 @@ struct PciFacts {
   enum class Kind { host_bridge, bridge, gpu, adapter };
   Kind kind = Kind::bridge;
   std::string bus_id{};                  ///< "0000:1b:00.0", or what the source calls it; empty for a host bridge
+  std::string device_id{};               ///< of PCI, of an adapter: "15b3:1021"; empty: unknown
   std::string name{};                    ///< of an adapter: what the system calls it
   std::optional<int> parent{};           ///< index into NodeDescription::pci; nothing at the socket itself
   int socket = 0;                        ///< index into NodeDescription::sockets
@@ -64,7 +65,9 @@ struct GpuFacts {
   std::string uuid{};       ///< "GPU-..."; empty: unknown
   std::string bus_id{};     ///< that of its PciFacts
   std::optional<Sourced<Bytes>> memory{};
-  bool by_amd = false;  ///< and not by NVIDIA
+  bool by_amd = false;    ///< and not by NVIDIA
+  std::string gcn{};      ///< of AMD's: "gfx942"; empty: unknown
+  bool coherent = false;  ///< its memory is a NUMA domain of the system, for a processor shares its addresses
   std::optional<std::pair<int, int>> capability{};
   bool capability_told = true;          ///< false: the source led to it
   std::optional<Sourced<Rate>> pcie{};  ///< the most that GPU and slot have in common, each way

@@ -11,6 +11,7 @@
 
 #include "platforms/import/assumed_costs.hpp"
 #include "platforms/import/gpu_models.hpp"
+#include "platforms/import/network_sketch.hpp"
 #include "platforms/import/pcie_tree.hpp"
 #include "platforms/import/peer_access.hpp"
 #include "platforms/reader/node_checks.hpp"
@@ -27,7 +28,7 @@ using Remote = GpuLinks::Remote;
 constexpr const char* kSwitch = "nvswitch";
 constexpr const char* kUnnamed = "unnamed";
 constexpr std::pair kSomeCapability{8, 0};
-constexpr int kLanes = 16;
+constexpr int kWidest = 16;
 constexpr std::size_t kOfABoard = 8;
 
 const char* const kCrossing = "a crossing of PCIe takes about 150 ns (pcie-bench, SIGCOMM 2018)";
@@ -48,6 +49,8 @@ std::string_view to_string(GpuLinks::Kind kind) {
   return kind == GpuLinks::Kind::nvlink ? "nvlink" : kind == GpuLinks::Kind::xgmi ? "xgmi" : "c2c";
 }
 
+bool is_xgmi(const GpuLinks& links) { return links.kind == GpuLinks::Kind::xgmi; }
+
 std::string counted(std::size_t count, const std::string& thing) {
   return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
@@ -66,8 +69,9 @@ class Builder {
  public:
   Builder(NodeDescription node, const Platform* base) : facts_(std::move(node)), tree_(facts_.pci) {
     assert(!facts_.gpus.empty() && !facts_.memories.empty());
-    for (GpuFacts& gpu : facts_.gpus) complete(gpu);
+    for (GpuFacts& gpu : facts_.gpus) models_.push_back(complete(gpu));
     take_links_of_board();
+    join_processors();
     add_memories();
     add_hubs();
     add_adapters();
@@ -79,13 +83,12 @@ class Builder {
     add_gpu_links();
     add_pcie();
     add_sockets();
-    add_fabric();
-    choose_adapters();
+    add_fabric(facts_, nics_, platform_, base);
+    choose_adapters(facts_, nics_, platform_);
+    look_for_peers();
     add_peers(facts_, platform_, facts_.remarks);
-    if (facts_.gpus.size() > 1 && facts_.peer_access.empty()) {
-      assume("GPUs reach each other where the wiring lets them, for no driver was asked");
-    }
     assume_costs(platform_, base);
+    if (base == nullptr) limit_copies();
     forget_costs_of_amd();
     if (base == nullptr) limit_kernels();
     assume("the costs of copies, of the runtime and of messages" + (base == nullptr ? "" : ": as on " + base->name));
@@ -117,15 +120,14 @@ class Builder {
   [[nodiscard]] Node& node() { return platform_.node; }
   void remark(std::string line) { facts_.remarks.push_back(std::move(line)); }
   void note(std::string text) { facts_.notes.push_back(std::move(text)); }
-  void assume(const std::string& text) {
-    if (std::ranges::find(facts_.assumptions, text) == facts_.assumptions.end()) facts_.assumptions.push_back(text);
-  }
+  void assume(const std::string& text) { platforms::assume(facts_, text); }
 
   /// A GPU whose processor shares its address space reaches all of it at full rate.
+  [[nodiscard]] static bool is_coherent(const GpuFacts& gpu) {
+    return std::ranges::find(gpu.links, Remote::memory, &GpuLinks::remote) != gpu.links.end();
+  }
   [[nodiscard]] bool is_coherent() const {
-    return std::ranges::any_of(facts_.gpus, [](const GpuFacts& gpu) {
-      return std::ranges::find(gpu.links, Remote::memory, &GpuLinks::remote) != gpu.links.end();
-    });
+    return std::ranges::any_of(facts_.gpus, [](const GpuFacts& gpu) { return is_coherent(gpu); });
   }
 
   [[nodiscard]] Passing passing(Forwards forwards, Rate peers, const char* why) const {
@@ -199,7 +201,7 @@ class Builder {
     GpuType type{.model = gpu.model.empty() ? "unknown GPU" : gpu.model};
     std::tie(type.capability_major, type.capability_minor) = capability_of(gpu);
     if (!gpu.capability) assume("the compute capability of a GPU: 8.0");
-    if (!gpu.capability || !gpu.memory) guessed_ = true;
+    if (!gpu.capability || !gpu.memory) guessed_.insert(gpu.model);
     type.memory = gpu.memory.value_or(assumed(80_GiB, "nobody tells how much memory the GPU has"));
     if (!gpu.memory) assume("the memory of a GPU: 80 GiB");
     for (const GpuType& known : platform_.gpu_types) {
@@ -233,11 +235,24 @@ class Builder {
   void forget_costs_of_amd() {
     for (std::size_t i = 0; i < facts_.gpus.size(); ++i) {
       const GpuFacts& gpu = facts_.gpus[i];
-      const bool xgmi = std::ranges::find(gpu.links, GpuLinks::Kind::xgmi, &GpuLinks::kind) != gpu.links.end();
-      if (!gpu.by_amd && !xgmi && !is_of_amd(gpu.device_id)) continue;
+      if (!gpu.by_amd && std::ranges::none_of(gpu.links, is_xgmi) && !is_of_amd(gpu.device_id)) continue;
       const auto type = std::ranges::find(platform_.gpu_types, node().gpus[i].type, &GpuType::name);
       type->blocks.reset();
-      type->copies.clear();
+      if (!models_[i].memory_rate) type->copies.clear();
+    }
+  }
+
+  /// What copies get of the link to a processor that shares its addresses is less than that link has.
+  void limit_copies() {
+    for (std::size_t i = 0; i < facts_.gpus.size(); ++i) {
+      const auto type = std::ranges::find(platform_.gpu_types, node().gpus[i].type, &GpuType::name);
+      const auto limit = [&](CopyKind kind, const std::optional<Rate>& rate) {
+        if (!rate || !is_coherent(facts_.gpus[i])) return;
+        type->copies[kind] = platform_.copies.at(kind);
+        type->copies[kind].rate = assumed(*rate, "what copies got of NVLink-C2C; " + models_[i].source);
+      };
+      limit(CopyKind::pinned_to_device, models_[i].from_host);
+      limit(CopyKind::device_to_pinned, models_[i].to_host);
     }
   }
 
@@ -259,9 +274,14 @@ class Builder {
   }
 
   void note_guesses() {
-    if (!guessed_) return;
-    note(fmt::format("{} does not tell which GPU this is, or how much memory it has; the heading says what is assumed",
-                     facts_.origin));
+    for (const std::string& model : guessed_) {
+      note(model.empty()
+               ? fmt::format("{} does not tell which GPU this is, or how much memory it has; the heading says what is "
+                             "assumed",
+                             facts_.origin)
+               : fmt::format("{}: there are several such GPUs, or none is known here; the heading says what is assumed",
+                             model));
+    }
   }
 
   /// NVLinks of a board with NVSwitches, where the source says nothing of NVLinks.
@@ -270,21 +290,65 @@ class Builder {
     for (const GpuFacts& gpu : facts_.gpus) {
       if (gpu.links_told) return;
     }
-    const GpuModel* const board = model_of_device(facts_.gpus.front().device_id);
-    const bool alike = std::ranges::all_of(
-        facts_.gpus, [&](const GpuFacts& gpu) { return gpu.device_id == facts_.gpus.front().device_id; });
-    if (board == nullptr || board->board_links == 0 || !alike || facts_.gpus.size() % kOfABoard != 0) {
+    const GpuModel& board = models_.front();
+    const bool alike = std::ranges::count(models_, board) == std::ssize(models_);
+    if (!board.switched.value_or(false) || !board.links || !alike || facts_.gpus.size() % kOfABoard != 0) {
       note(fmt::format("{} does not tell of NVLinks, and this platform has none; nvidia-smi topo -m tells of them",
                        facts_.origin));
       return;
     }
     for (GpuFacts& gpu : facts_.gpus) {
-      gpu.links.push_back({.remote = Remote::nvswitch, .count = board->board_links});
+      gpu.links.push_back({.remote = Remote::nvswitch, .count = *board.links});
     }
     note(
         fmt::format("{} does not tell of NVLinks; {} of this model are on a board where each has {} to NVSwitches, and "
                     "so they are here",
-                    facts_.origin, facts_.gpus.size(), board->board_links));
+                    facts_.origin, facts_.gpus.size(), *board.links));
+  }
+
+  /// Memory that is a domain of the system, or a model that has it, tells of a link to the processor.
+  void join_processors() {
+    for (std::size_t i = 0; i < facts_.gpus.size(); ++i) {
+      GpuFacts& gpu = facts_.gpus[i];
+      if (gpu.coherent && !models_[i].c2c && gpu.model.empty()) {
+        const auto like =
+            std::ranges::find_if(gpu_table(), [](const GpuModel& model) { return model.c2c.has_value(); });
+        models_[i].c2c = like->c2c;
+        models_[i].from_host = like->from_host;
+        models_[i].to_host = like->to_host;
+        models_[i].source = "as " + like->name;
+        assume("a GPU whose memory is a NUMA domain is joined to its processor as that of " + like->name);
+      }
+      if (!models_[i].c2c || is_coherent(gpu)) continue;
+      const PciFacts& place = facts_.pci[pci_of(gpu)];
+      gpu.links.push_back({.kind = GpuLinks::Kind::c2c, .remote = Remote::memory, .remote_numa = place.numa});
+      SocketFacts& socket = facts_.sockets[static_cast<std::size_t>(place.socket)];
+      if (socket.cpu == Cpu::unknown) socket.cpu = Cpu::arm;
+      assume("GPUs of this model have NVLink-C2C to their processor, of which nobody tells");
+    }
+  }
+
+  /// Boards for consumers have no peer access over PCIe, whatever the wiring would let them.
+  void look_for_peers() {
+    const std::size_t gpus = facts_.gpus.size();
+    if (gpus < 2 || !facts_.peer_access.empty()) return;
+    const auto is_refused = [](const GpuModel& model) { return !model.pcie_peers.value_or(true); };
+    if (std::ranges::none_of(models_, is_refused)) {
+      assume("GPUs reach each other where the wiring lets them, for no driver was asked");
+      return;
+    }
+    facts_.peer_access.assign(gpus, std::vector<std::string>(gpus));
+    const auto on_switch = [&](std::size_t gpu) { return !links_to(gpu, Remote::nvswitch).empty(); };
+    for (std::size_t a = 0; a < gpus; ++a) {
+      for (std::size_t b = 0; b < gpus; ++b) {
+        const bool linked = (on_switch(a) && on_switch(b)) ||
+                            !links_to(a, Remote::gpu, facts_.gpus[b].bus_id).empty() ||
+                            !links_to(b, Remote::gpu, facts_.gpus[a].bus_id).empty();
+        if (a == b || linked || !(is_refused(models_[a]) || is_refused(models_[b]))) continue;
+        facts_.peer_access[a][b] = "its driver gives none over PCIe";
+      }
+    }
+    assume("the driver gives GPUs of this model no peer access over PCIe");
   }
 
   /// How many there are to `remote`, and the links of each kind as one.
@@ -303,10 +367,11 @@ class Builder {
   }
 
   void add_links(const std::string& name, std::size_t gpu, const std::string& to, const GpuLinks& links) {
-    Sourced<Rate> rate = links.each.value_or(link_rate(links.kind, capability_of(facts_.gpus[gpu])));
-    if (!links.each && !facts_.gpus[gpu].capability_told) {
+    Sourced<Rate> rate = links.each.value_or(link_rate(models_[gpu], links.kind));
+    if (!links.each && (!facts_.gpus[gpu].capability_told || rate.source.quality == Quality::assumed)) {
       rate.source.quality = Quality::assumed;
-      assume(fmt::format("an NVLink carries {} GB/s each way", rate.value.bytes_per_second() / 1e9));
+      assume(fmt::format("an {} carries {} GB/s each way", is_xgmi(links) ? "Infinity Fabric link" : "NVLink",
+                         rate.value.bytes_per_second() / 1e9));
     }
     rate.value = Rate{rate.value.bytes_per_second() * links.count};
     node().links.push_back(
@@ -335,7 +400,7 @@ class Builder {
       for (const GpuLinks& links : links_to(a, Remote::nvswitch)) {
         add_links(fmt::format("{}-{}", gpu_name(a), to_string(links.kind)), a, kSwitch, links);
         if (std::exchange(has_switch, true)) continue;
-        node().hubs.push_back({.name = kSwitch, .reduces = added_up(facts_.gpus[a], links.count)});
+        node().hubs.push_back({.name = kSwitch, .reduces = added_up(a, links.count)});
         remark("nvswitch: all NVSwitches as one hub, since a copy is spread over them");
       }
     }
@@ -343,9 +408,10 @@ class Builder {
   }
 
   /// NVSwitches of Hopper and later add up: they get of a GPU's links what NCCL takes for it.
-  [[nodiscard]] static std::optional<Sourced<Rate>> added_up(const GpuFacts& facts, int links) {
+  [[nodiscard]] std::optional<Sourced<Rate>> added_up(std::size_t gpu, int links) const {
+    const GpuFacts& facts = facts_.gpus[gpu];
     const auto release = find_release("");
-    if (!facts.capability || release == nullptr) return std::nullopt;
+    if (!facts.capability || release == nullptr || !models_[gpu].sums.value_or(true)) return std::nullopt;
     const gpu::Ground ground{.release = release.get(), .capability = number_of(capability_of(facts))};
     const double share = release->switch_share[ground.generation()];
     if (share == 0) return std::nullopt;
@@ -383,10 +449,24 @@ class Builder {
     if (rate.source.quality == Quality::assumed) assumed_links_[rate.source.text].push_back(name);
   }
 
-  static Sourced<Rate> assumed_pcie(int generation) {
-    Sourced<Rate> rate = pcie_rate(generation, kLanes, "").value();
-    rate.source = {Quality::assumed, fmt::format("PCIe Gen{} x{}, that of its GPU's generation", generation, kLanes)};
+  static Sourced<Rate> assumed_pcie(const GpuModel& model) {
+    const GpuModel& some = example_of(kSomeCapability);
+    const int generation = model.pcie.value_or(*some.pcie);
+    const int lanes = model.lanes.value_or(*some.lanes);
+    Sourced<Rate> rate = pcie_rate(generation, lanes, "").value();
+    rate.source = {Quality::assumed, fmt::format("PCIe Gen{} x{}, that of its GPU's generation", generation, lanes)};
     return rate;
+  }
+
+  /// Bridges of virtual machines say of links what they are not.
+  void note_slow(std::size_t gpu, const std::optional<Sourced<Rate>>& rate) {
+    constexpr int kSlow = 2;
+    if (!rate || models_[gpu].pcie.value_or(0) <= kSlow) return;
+    if (rate->value.bytes_per_second() > pcie_rate(kSlow, kWidest, "")->value.bytes_per_second() * 1.01) return;
+    note(
+        fmt::format("{}: {} GB/s of PCIe on its way, where it has Gen{}: bridges of virtual machines tell less than "
+                    "there is. --set nodes.links.{}-pcie.bandwidth says better",
+                    gpu_name(gpu), rate->value.bytes_per_second() / 1e9, *models_[gpu].pcie, gpu_name(gpu)));
   }
 
   void add_pcie() {
@@ -412,13 +492,14 @@ class Builder {
           assume("PCIe links of GPUs are as they run now, and those of idle GPUs run slower");
         }
       }
-      add(gpu_name(i), gpus[i], rate.value_or(assumed_pcie(pcie_generation(capability_of(gpu)))));
+      note_slow(i, rate);
+      add(gpu_name(i), gpus[i], rate.value_or(assumed_pcie(models_[i])));
     }
     // Adapters are as new as the newest GPU.
-    const int generation = pcie_generation(capability_of(std::ranges::max(facts_.gpus, {}, &capability_of)));
+    const GpuModel newest{.pcie = std::ranges::max(models_, {}, &GpuModel::pcie).pcie};
     for (std::size_t i = 0; i < nics_.size(); ++i) {
       const PcieTree::Uplink way = tree_.up(nics_[i]);
-      add(node().nics[i].name, way, way.rate.value_or(assumed_pcie(generation)));
+      add(node().nics[i].name, way, way.rate.value_or(assumed_pcie(newest)));
     }
     // Those below stand behind those above.
     for (std::size_t i = tree_.hubs().size(); i-- > 0;) {
@@ -468,47 +549,6 @@ class Builder {
     }
   }
 
-  // ---- the network ------------------------------------------------------------------------------------------------
-
-  void add_fabric() {
-    if (nics_.empty()) return;
-    Fabric& fabric = platform_.fabric.emplace();
-    const auto rate_of = [&](std::size_t nic) {
-      const PciFacts& pci = facts_.pci[nic];
-      if (!pci.ports) assume(pci.infiniband ? "adapters have 200 Gbit/s" : "network cards have 25 Gbit/s");
-      return pci.ports.value_or(
-          pci.infiniband ? assumed(25.0_GBps, "200 Gbit/s, for nobody tells how fast the adapter is")
-                         : assumed(Rate{3.125e9}, "25 Gbit/s, for nobody tells how fast the network card is"));
-    };
-    for (const std::size_t nic : nics_) {
-      if (const Sourced<Rate> rate = rate_of(nic); fabric.link.value < rate.value) fabric.link = rate;
-    }
-    bool infiniband = false;
-    for (std::size_t i = 0; i < nics_.size(); ++i) {
-      infiniband = infiniband || facts_.pci[nics_[i]].infiniband;
-      if (const Sourced<Rate> rate = rate_of(nics_[i]); rate.value != fabric.link.value) node().nics[i].link = rate;
-    }
-    if (!facts_.rdma) {
-      assume(infiniband ? "the adapters read and write device memory" : "network cards reach no device memory");
-    }
-    if (facts_.rdma.value_or(infiniband)) fabric.rdma.emplace();
-  }
-
-  /// The nearest one; an InfiniBand adapter before a network card, which in such a node is there for its management.
-  void choose_adapters() {
-    const Topology topology(platform_);
-    for (Gpu& gpu : node().gpus) {
-      std::pair<bool, std::size_t> best{};
-      for (std::size_t i = 0; i < nics_.size(); ++i) {
-        const std::string& name = node().nics[i].name;
-        const std::pair rank{!facts_.pci[nics_[i]].infiniband, topology.route(gpu.name, name).size()};
-        if (!gpu.nic.empty() && best <= rank) continue;
-        best = rank;
-        gpu.nic = name;
-      }
-    }
-  }
-
   void describe() {
     std::vector<std::string> models;
     for (std::size_t i = 0; i < facts_.gpus.size(); ++i) models.push_back(platform_.type_of(i).model);
@@ -525,7 +565,8 @@ class Builder {
   NodeDescription facts_;
   PcieTree tree_;
   std::vector<std::size_t> nics_{};  ///< index into the PCI objects, of each adapter of the platform
-  bool guessed_ = false;             ///< the type of a GPU
+  std::vector<GpuModel> models_{};   ///< of the GPUs, as far as it is known
+  std::set<std::string> guessed_{};  ///< names of GPUs of which something is not known
   std::map<std::string, std::vector<std::string>> assumed_links_{};  ///< parts, by why their links are so wide
   Platform platform_{};
 };

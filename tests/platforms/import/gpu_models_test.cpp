@@ -1,8 +1,10 @@
 #include "platforms/import/gpu_models.hpp"
 
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,10 +42,15 @@ TEST(PcieRate, IsUnknownWhereTheDriverIsSilent) {
   for (const double transfers : {15.8, 16.2}) EXPECT_FALSE(pcie_rate_of_transfers(transfers, 16, "")) << transfers;
 }
 
-TEST(PcieRate, FollowsFromTheGeneration) {
-  const auto of = [](int major) { return pcie_generation({major, 0}); };
-  EXPECT_EQ(of(6) * 1000 + of(7) * 100 + of(8) * 10 + of(9), 3345);
-  EXPECT_EQ(of(10), 5);
+TEST(PcieRate, FollowsFromTheCapability) {
+  const auto of = [](int major, int minor) { return model_of_capability({major, minor}).pcie; };
+  EXPECT_EQ(of(6, 0), 3);
+  EXPECT_EQ(of(7, 5), 3);
+  EXPECT_EQ(of(8, 9), 4);
+  EXPECT_EQ(of(9, 0), 5);
+  EXPECT_EQ(of(12, 0), 5);
+  EXPECT_EQ(of(3, 5), 3) << "older than all: the oldest";
+  EXPECT_EQ(of(13, 0), 5) << "newer than all: the newest";
 }
 
 TEST(PcieRate, OfAStatusNamesWhatItMayBe) {
@@ -78,54 +85,140 @@ TEST(NvlinkRate, GenerationsAreToldApartByTheSpeed) {
   }
   for (const unsigned speed : {26'000U, 39'999U}) EXPECT_EQ(of(speed, 9), "NVLink 4, 25 GB/s");
   EXPECT_EQ(of(40'000, 10), "NVLink 5, 50 GB/s");
-  const auto xgmi = [](int major, int minor) { return GBps(link_rate(GpuLinks::Kind::xgmi, {major, minor})); };
-  EXPECT_NEAR(xgmi(9, 3) * 1000 + xgmi(9, 4), 50'064, 1e-6);
-  EXPECT_NEAR(xgmi(9, 5) * 1000 + xgmi(8, 4), 64'050, 1e-6);
 }
 
-TEST(NvlinkRate, OrFromTheGenerationOfTheGpu) {
-  const auto of = [](int major, int minor) { return GBps(link_rate(GpuLinks::Kind::nvlink, {major, minor})); };
-  EXPECT_NEAR(of(6, 0), 20, 1e-9);
-  EXPECT_NEAR(of(7, 0), 25, 1e-9);
-  EXPECT_NEAR(of(8, 6), 14.0625, 1e-9);
-  EXPECT_NEAR(of(9, 0), 25, 1e-9);
-  EXPECT_NEAR(of(10, 3), 50, 1e-9);
-  const auto source = [](int major, int minor) {
-    const std::string text = link_rate(GpuLinks::Kind::nvlink, {major, minor}).source.text;
-    EXPECT_THAT(text, HasSubstr(fmt::format("each way; by the compute capability {}.{},", major, minor)));
-    return text.substr(9, text.find(" a link") - 9);
+TEST(NvlinkRate, OrFromTheCapability) {
+  const auto of = [](int major, int minor) {
+    return link_rate(model_of_capability({major, minor}), GpuLinks::Kind::nvlink);
   };
-  EXPECT_EQ(source(6, 0), "NVLink 1, 20 GB/s");
-  EXPECT_EQ(source(7, 5), "NVLink 2, 25 GB/s");
-  EXPECT_EQ(source(8, 0), "NVLink 3, 25 GB/s");
-  EXPECT_EQ(source(8, 6), "NVLink 3, four lanes, 14.0625 GB/s");
-  EXPECT_EQ(source(9, 0), "NVLink 4, 25 GB/s");
-  EXPECT_EQ(source(10, 0), "NVLink 5, 50 GB/s");
+  EXPECT_NEAR(GBps(of(6, 0)), 20, 1e-9);
+  EXPECT_NEAR(GBps(of(7, 0)), 25, 1e-9);
+  EXPECT_NEAR(GBps(of(8, 6)), 14.0625, 1e-9);
+  EXPECT_NEAR(GBps(of(9, 0)), 25, 1e-9);
+  EXPECT_NEAR(GBps(of(10, 3)), 50, 1e-9);
+  EXPECT_EQ(of(9, 0).source.text, "nominal: 25 GB/s a link each way; as all GPUs of compute capability 9.0 have it");
+  const Sourced<Rate> none = of(8, 9);
+  EXPECT_EQ(none.source.quality, Quality::assumed) << "no GPU of that capability has links";
+  EXPECT_THAT(link_rate({}, GpuLinks::Kind::xgmi).source.text, HasSubstr("as AMD Instinct MI100"));
 }
 
-/// NVIDIA says that an H100 has 900 GB/s of NVLink, an A100 600, both ways together; AMD that an MI300X has 128 GB/s
-/// to each peer.
+/// Both ways together, by the data sheets, in GB/s: all NVLinks, and all Infinity Fabric links.
 TEST(NvlinkRate, OfAllLinksIsThatOfTheDataSheet) {
   const auto all = [](const char* name) {
     const GpuModel& gpu = model_named(name);
-    return 2 * gpu.board_links * GBps(link_rate(GpuLinks::Kind::nvlink, {gpu.major, gpu.minor}));
+    return 2 * gpu.links.value_or(0) * GBps(link_rate(gpu, GpuLinks::Kind::nvlink));
   };
-  EXPECT_NEAR(all("H100 80GB HBM3"), 900, 1e-9);
-  EXPECT_NEAR(all("A100-SXM4-40GB"), 600, 1e-9);
-  EXPECT_NEAR(all("B200"), 1800, 1e-9);
-  EXPECT_NEAR(2 * GBps(link_rate(GpuLinks::Kind::xgmi, {9, 4})), 128, 1e-9);
+  const std::vector<std::pair<const char*, double>> published{{"Tesla P100-SXM2-16GB", 160},
+                                                              {"Tesla V100-SXM2-32GB", 300},
+                                                              {"TITAN RTX", 100},
+                                                              {"RTX 3090", 112.5},
+                                                              {"A40", 112.5},
+                                                              {"A100-SXM4-40GB", 600},
+                                                              {"A100 80GB PCIe", 600},
+                                                              {"A800-SXM4-80GB", 400},
+                                                              {"A30", 200},
+                                                              {"H100 80GB HBM3", 900},
+                                                              {"H100 NVL", 600},
+                                                              {"H800", 400},
+                                                              {"H20", 900},
+                                                              {"H200 NVL", 900},
+                                                              {"GH200 480GB", 900},
+                                                              {"B200", 1800},
+                                                              {"GB200", 1800},
+                                                              {"B300 SXM6 AC", 1800},
+                                                              {"MI100", 276},
+                                                              {"MI300X", 896},
+                                                              {"MI350X", 1075.2}};
+  for (const auto& [name, rate] : published) EXPECT_NEAR(all(name), rate, 1e-9) << name;
 }
 
 TEST(GpuModel, IsFoundByIdAndByWhatTellsItsNameFromOthers) {
   EXPECT_EQ(model_of_device("10de:2335")->name, "NVIDIA H200");
   EXPECT_EQ(model_of_device("1002:2335"), nullptr);
-  EXPECT_EQ(model_named("a100-sxm4-80").device_id, "10de:20b2");
-  EXPECT_EQ(model_named("nvidia h200").device_id, "10de:2335");
+  EXPECT_EQ(model_of_device("10de:1e30"), nullptr) << "a Quadro RTX 6000 or 8000";
+  EXPECT_EQ(model_named("a100-sxm4-80").devices.front(), "10de:20b2");
+  EXPECT_EQ(model_named("nvidia h200").devices.front(), "10de:2335");
+  EXPECT_EQ(model_named("B200").name, "NVIDIA B200") << "and no GB200";
   const auto refusal = [](const char* name) -> std::string {
     return said_by<InputError>([&] { return model_named(name); });
   };
   EXPECT_THAT(refusal("A100"), HasSubstr("more than one GPU is called 'A100' (there are: Tesla P100-SXM2-16GB, "));
   EXPECT_THAT(refusal("Voodoo"), HasSubstr("no GPU is called 'Voodoo'"));
+}
+
+/// Of what `some` says, `whole` says the same.
+bool agrees(const GpuModel& some, const GpuModel& whole) {
+  GpuModel both = common_of({&whole, &some});
+  GpuModel said = some;
+  for (GpuModel* each : {&both, &said}) {
+    each->name.clear();
+    each->source.clear();
+    each->also.clear();
+    each->devices.clear();
+    each->gcn.clear();
+  }
+  return both == said;
+}
+
+/// What a model is called, its PCI device, its gfx and its capability lead to the same numbers; where several models
+/// have one of them, to what these have in common.
+TEST(GpuModel, WhateverTellsItLeadsToTheSame) {
+  int cases = 0;
+  std::set<std::string> names;
+  const auto whole = [&](const GpuFacts& facts, const GpuModel& model) {
+    ++cases;
+    EXPECT_EQ(model_of(facts), model) << model.name << " by " << facts.model << facts.device_id;
+  };
+  const auto part = [&](const GpuFacts& facts, const GpuModel& model) {
+    ++cases;
+    const GpuModel found = model_of(facts);
+    EXPECT_TRUE(agrees(found, model)) << model.name << " by " << facts.model << facts.device_id << facts.gcn;
+    EXPECT_EQ(found.pcie, model.pcie) << model.name;
+  };
+  for (const GpuModel& model : gpu_table()) {
+    EXPECT_TRUE(names.insert(model.name).second) << model.name;
+    whole({.model = model.name}, model);
+    whole({.model = model.name + " (UUID: GPU-1)", .device_id = model.devices.front()}, model);
+    for (const std::string& other : model.also) part({.model = other}, model);
+    for (const std::string& id : model.devices) {
+      if (model_of_device(id) != nullptr) whole({.device_id = id}, model);
+      part({.device_id = id}, model);
+      whole({.model = model.name, .device_id = id}, model);
+    }
+    GpuFacts set;
+    set_model(set, model);
+    whole(set, model);
+    if (model.gcn.empty()) part({.capability = model.capability}, model);
+    if (!model.gcn.empty()) part({.by_amd = true, .gcn = model.gcn}, model);
+  }
+  EXPECT_GT(names.size(), 75U);
+  EXPECT_GT(cases, 500);
+}
+
+TEST(GpuModel, AMoreSpecificNameWins) {
+  const auto of = [](const char* name) { return model_of({.model = name}); };
+  EXPECT_EQ(of("NVIDIA H200").memory_rate, Rate{4800e9});
+  EXPECT_EQ(of("NVIDIA H20").memory, Bytes{96'000'000'000});
+  EXPECT_EQ(of("NVIDIA H20-3e").memory, Bytes{141'000'000'000});
+  EXPECT_EQ(of("NVIDIA GeForce RTX 3090 Ti").memory_rate, Rate{1008e9});
+  EXPECT_EQ(of("NVIDIA GB200").c2c, Rate{225e9});
+  EXPECT_EQ(of("NVIDIA B200").c2c, std::nullopt);
+}
+
+TEST(GpuModel, OfANameThatIsNotWholeTellsWhatIsSure) {
+  const auto of = [](const char* name) { return model_of({.model = name}); };
+  const GpuModel some = of("NVIDIA H100");
+  EXPECT_EQ(some.capability, std::pair(9, 0));
+  EXPECT_EQ(some.pcie, 5);
+  EXPECT_EQ(some.link, Rate{25e9});
+  EXPECT_EQ(some.memory, std::nullopt) << "80 GB or 94";
+  const GpuModel laptop = of("NVIDIA GeForce RTX 4090 Laptop GPU");
+  EXPECT_EQ(laptop.capability, std::pair(8, 9));
+  EXPECT_EQ(laptop.pcie_peers, false);
+  EXPECT_EQ(laptop.memory, std::nullopt) << "it has another one";
+  EXPECT_EQ(of("NVIDIA H100 96GB HBM3").capability, std::pair(9, 0)) << "as any H100";
+  EXPECT_EQ(of("NVIDIA Voodoo 5"), GpuModel{});
+  EXPECT_EQ(of("NVIDIA"), GpuModel{});
 }
 
 TEST(GpuModel, SaysWhatTheSourceDoesNot) {
@@ -138,6 +231,11 @@ TEST(GpuModel, SaysWhatTheSourceDoesNot) {
   EXPECT_EQ(told.model, "NVIDIA H100 80GB HBM3");
   EXPECT_EQ(told.memory->value, 80_GiB);
   EXPECT_EQ(told.capability, std::pair(9, 1));
+  GpuFacts amd{.by_amd = true, .gcn = "gfx942"};
+  complete(amd);
+  EXPECT_EQ(amd.model, "AMD gfx942");
+  EXPECT_EQ(amd.capability, std::pair(9, 4));
+  EXPECT_FALSE(amd.memory) << "128, 192 or 256 GB";
 }
 
 TEST(Computes, NeitherConsolesNorGraphicsOfProcessors) {

@@ -151,7 +151,37 @@ TEST(ImportNccl, XgmiIsTakenWherePcieIsWider) {
 TEST(ImportNccl, SmOfAmdIsNoCapability) {
   EXPECT_EQ(imported(system_of(kAmdGpus)).gpu_types[0].model, "AMD Instinct MI250X");
   EXPECT_EQ(imported(system_of(kAmdGpus)).gpu_types[0].capability_major, 9);
-  EXPECT_EQ(imported(system_of(with(kAmdGpus, "0x7408", "0x9999"))).gpu_types[0].capability_major, 8) << "assumed";
+  std::string unknown = kAmdGpus;
+  for (int i = 0; i < 2; ++i) unknown = with(with(unknown, "0x7408", "0x9999"), "gfx90a", "gfx9999");
+  EXPECT_EQ(imported(system_of(unknown)).gpu_types[0].capability_major, 8) << "assumed";
+}
+
+/// A virtual function, or a device that is not known: the gfx tells what all of them have.
+TEST(ImportNccl, GfxTellsTheRateOfLinks) {
+  std::string text = kAmdGpus;
+  const auto all = [&](const std::string& device, const std::string& gfx) {
+    std::string changed = text;
+    for (int i = 0; i < 2; ++i) changed = with(with(changed, "0x7408", device), "gfx90a", gfx);
+    return imported(system_of(changed));
+  };
+  const Platform virtual_function = all("0x74b5", "gfx942");
+  EXPECT_EQ(virtual_function.gpu_types[0].model, "AMD Instinct MI300X");
+  EXPECT_DOUBLE_EQ(gigabytes(link_of(virtual_function, "gpu0-gpu1-xgmi").forward), 64);
+  const Platform some = all("0x9999", "gfx942:sramecc+:xnack-");
+  EXPECT_EQ(some.gpu_types[0].model, "AMD gfx942");
+  EXPECT_EQ(some.gpu_types[0].capability_minor, 4);
+  EXPECT_DOUBLE_EQ(gigabytes(link_of(some, "gpu0-gpu1-xgmi").forward), 64);
+  EXPECT_FALSE(some.gpu_types[0].blocks) << "what is assumed of thread blocks is NVIDIA's";
+}
+
+/// A name is not needed where the capability is told.
+TEST(ImportNccl, CapabilityTellsTheRateOfLinks) {
+  std::string text = kTwoGpus;
+  for (int i = 0; i < 2; ++i) text = with(text, "sm=\"70\"", "sm=\"100\"");
+  const Platform platform = imported(system_of(text));
+  EXPECT_DOUBLE_EQ(gigabytes(link_of(platform, "gpu0-gpu1-nvlink").forward), 100) << "two of 50";
+  EXPECT_EQ(link_of(platform, "gpu0-gpu1-nvlink").forward.source.quality, Quality::derived);
+  EXPECT_THAT(notes(system_of(text)), Contains(StartsWith("NCCL's topology XML does not tell which GPU this is")));
 }
 
 /// kTwoGpus beside an adapter with these ports.

@@ -42,7 +42,7 @@ TEST(ImportHwloc, FindsSwitchesAndDomains) {
                 "root0-numa0: root0 - numa0, 200 GB/s assumed\n"
                 "root1-numa1: root1 - numa1, 200 GB/s assumed\n"
                 "numa0-numa1: numa0 - numa1, 40 GB/s assumed, 60.0 ns\n"
-                "fabric: 25 GB/s assumed, RDMA\n");
+                "fabric: 50 GB/s derived, RDMA\n");
 }
 
 TEST(ImportHwloc, ReadsTheMatrixOfNvlinks) {

@@ -1,0 +1,97 @@
+#include "platforms/import/network_sketch.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "platforms/import/adapter_table.hpp"
+#include "platforms/import/assumed_costs.hpp"
+#include "platforms/topology/topology.hpp"
+
+namespace twinlink::platforms {
+namespace {
+
+Sourced<Rate> rate_of(const PciFacts& pci) {
+  if (pci.ports) return *pci.ports;
+  if (const auto known = adapter_rate(pci.device_id, pci.name)) return *known;
+  return pci.infiniband ? assumed(25.0_GBps, "200 Gbit/s, for nobody tells how fast the adapter is")
+                        : assumed(Rate{3.125e9}, "25 Gbit/s, for nobody tells how fast the network card is");
+}
+
+/// 3 of 8 is 6.
+std::size_t reversed(std::size_t number, std::size_t power) {
+  std::size_t result = 0;
+  std::size_t mirror = power / 2;
+  for (std::size_t bit = 1; bit < power; bit *= 2, mirror /= 2) {
+    if ((number & bit) != 0) result |= mirror;
+  }
+  return result;
+}
+
+}  // namespace
+
+void assume(NodeDescription& facts, const std::string& text) {
+  if (std::ranges::find(facts.assumptions, text) == facts.assumptions.end()) facts.assumptions.push_back(text);
+}
+
+void add_fabric(NodeDescription& facts, const std::vector<std::size_t>& nics, Platform& platform,
+                const Platform* base) {
+  if (nics.empty()) return;
+  Fabric& fabric = platform.fabric.emplace();
+  std::vector<Nic>& parts = platform.node.nics;
+  std::vector<Sourced<Rate>> rates;
+  std::map<std::pair<bool, double>, std::vector<std::string>> guessed;  // network cards or not
+  bool infiniband = false;
+  for (std::size_t i = 0; i < nics.size(); ++i) {
+    const PciFacts& pci = facts.pci[nics[i]];
+    infiniband = infiniband || pci.infiniband;
+    rates.push_back(rate_of(pci));
+    const Sourced<Rate>& rate = rates.back();
+    if (rate.source.quality == Quality::assumed) {
+      guessed[{!pci.infiniband, rate.value.bytes_per_second()}].push_back(parts[i].name);
+    }
+    if (fabric.link.value < rate.value) fabric.link = rate;
+  }
+  for (const auto& [kind, names] : guessed) {
+    constexpr double kGigabit = 1e9 / 8;
+    const auto& [plain, rate] = kind;
+    assume(facts, fmt::format("{} have {} Gbit/s", plain ? "network cards" : "adapters", rate / kGigabit));
+    if (plain || (base != nullptr && base->fabric)) continue;
+    facts.notes.push_back(fmt::format(
+        "nobody tells how fast {} {}: {} Gbit/s is assumed. The XML of NCCL or hwloc tells, or --set fabric.link",
+        fmt::join(names, ", "), names.size() == 1 ? "is" : "are", rate / kGigabit));
+  }
+  for (std::size_t i = 0; i < nics.size(); ++i) {
+    if (rates[i].value != fabric.link.value) parts[i].link = rates[i];
+  }
+  if (!facts.rdma) {
+    assume(facts, infiniband ? "the adapters read and write device memory" : "network cards reach no device memory");
+  }
+  if (facts.rdma.value_or(infiniband)) fabric.rdma.emplace();
+}
+
+void choose_adapters(const NodeDescription& facts, const std::vector<std::size_t>& nics, Platform& platform) {
+  const Topology topology(platform);
+  std::vector<Gpu>& gpus = platform.node.gpus;
+  for (std::size_t g = 0; g < gpus.size(); ++g) {
+    std::pair<bool, std::size_t> best{};
+    std::vector<std::string> nearest;
+    for (std::size_t i = 0; i < nics.size(); ++i) {
+      const std::string& name = platform.node.nics[i].name;
+      const std::pair rank{!facts.pci[nics[i]].infiniband, topology.route(gpus[g].name, name).size()};
+      if (nearest.empty() || rank < best) nearest.clear();
+      if (!nearest.empty() && best < rank) continue;
+      best = rank;
+      nearest.push_back(name);
+    }
+    if (nearest.empty()) continue;
+    const std::size_t turn = std::has_single_bit(nearest.size()) ? reversed(g, nearest.size()) : g;
+    gpus[g].nic = nearest[turn % nearest.size()];
+  }
+}
+
+}  // namespace twinlink::platforms
