@@ -1,18 +1,16 @@
 // nvidia-smi topo -m: a matrix of how each two devices are joined, and the NUMA domain of each GPU.
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "platforms/import/gpu_models.hpp"
 #include "platforms/import/import_topology.hpp"
-#include "protocols/core/errors.hpp"
+#include "platforms/import/topo_text.hpp"
 
 namespace twinlink::platforms {
 namespace {
@@ -20,16 +18,7 @@ namespace {
 /// Of one GPU: those of H100 to B200 (NVIDIA's data sheets); those before had 12 at most.
 constexpr int kMostNvlinks = 18;
 
-/// A row of the matrix: a GPU or an adapter.
-struct Row {
-  std::string name{};
-  int line = 0;
-  std::vector<std::string> cells{};
-  std::string cpus{};           ///< what the row says of CPUs; empty: nothing
-  std::optional<int> domain{};  ///< and of its NUMA domain
-
-  [[nodiscard]] bool is_gpu() const { return name.starts_with("GPU"); }
-};
+using Row = TopoRow;
 
 /// Sets that are joined step by step.
 class Groups {
@@ -45,68 +34,12 @@ class Groups {
   std::vector<std::size_t> parents_;
 };
 
-/// Without the colours and underlines of a terminal.
-std::string plain(const std::string& line) {
-  std::string text;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] != '\x1b') {
-      if (line[i] != '\r') text += line[i];
-      continue;
-    }
-    while (i < line.size() && line[i] != 'm') ++i;
-  }
-  return text;
-}
-
-std::vector<std::string> words_of(const std::string& line) {
-  std::istringstream stream(line);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
-}
-
-std::optional<int> whole_number(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() && value >= 0 ? std::optional(value) : std::nullopt;
-}
-
-/// "NV12" joins by twelve NVLinks; 0: by none.
-int nvlinks(std::string_view cell) {
-  if (!cell.starts_with("NV")) return 0;
-  return whole_number(cell.substr(2)).value_or(0);
-}
-
-/// "GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-8f6d...)", as nvidia-smi -L and PyTorch's collect_env list them, or
-/// "GPU 0,1,2,3: NVIDIA B200", as SGLang's check_env does: the numbers and the name.
-std::optional<std::pair<std::vector<int>, std::string>> listed_gpus(const std::string& line) {
-  static constexpr std::string_view kGpu = "GPU ";
-  const std::size_t colon = line.find(": ");
-  if (!line.starts_with(kGpu) || colon == std::string::npos) return std::nullopt;
-  std::vector<int> numbers;
-  std::istringstream list(line.substr(kGpu.size(), colon - kGpu.size()));
-  for (std::string each; std::getline(list, each, ',');) {
-    const auto number = whole_number(each);
-    if (!number) return std::nullopt;
-    numbers.push_back(*number);
-  }
-  const std::string name = line.substr(colon + 2);
-  return std::pair(std::move(numbers), name.substr(0, name.find(" (")));
-}
-
 class MatrixImport {
  public:
-  MatrixImport(const std::string& text, const std::string& file) : file_(file) {
-    node_.origin = "nvidia-smi topo -m";
-    std::istringstream lines(text);
-    int number = 0;
-    for (std::string line; std::getline(lines, line);) read_line(plain(line), ++number);
-    if (columns_.empty()) {
-      throw InputError(file +
-                       ":1: error: no line is the first one of the matrix of nvidia-smi topo -m, which begins "
-                       "with GPU0, and XML of NCCL or hwloc begins with '<'");
-    }
-    check();
+  explicit MatrixImport(TopoText text) : text_(std::move(text)), rows_(text_.rows) {
+    node_.origin = text_.origin;
+    node_.notes = text_.notes;
+    node_.peer_access = text_.peer_access;
     place_in_domains();
     add_devices();
     add_nvlinks();
@@ -116,91 +49,6 @@ class MatrixImport {
   NodeDescription take() { return std::move(node_); }
 
  private:
-  [[noreturn]] void fail(int line, const std::string& message) const {
-    throw InputError(fmt::format("{}:{}: error: {}", file_, line, message));
-  }
-
-  // ---- reading ----------------------------------------------------------------------------------------------------
-
-  /// Whatever stands above, between and behind what this knows is passed over: prompts, headings, other commands.
-  void read_line(const std::string& line, int number) {
-    const std::vector<std::string> words = words_of(line);
-    if (words.empty()) return;
-    const bool is_read = !columns_.empty() && rows_.size() == columns_.size();
-    if (columns_.empty()) {
-      read_above(words, line, number);
-    } else if (!is_read) {
-      read_row(words, number);
-    } else if (words.size() == 2 && words[0].starts_with("NIC") && words[0].ends_with(':')) {
-      legend_.try_emplace(words[0].substr(0, words[0].size() - 1), words[1]);
-    }
-    if (const auto listed = listed_gpus(line)) {
-      for (const int gpu : listed->first) models_.try_emplace(gpu, listed->second);
-    }
-  }
-
-  void read_above(const std::vector<std::string>& words, const std::string& line, int number) {
-    for (const std::string_view other : {"rocm-smi", "amd-smi", "ROCm System Management", "ACCESS TABLE"}) {
-      if (line.find(other) != std::string::npos) refuse_amd(number);
-    }
-    if (line.find("topo") != std::string::npos && line.find(" -mp") != std::string::npos) {
-      node_.origin = "nvidia-smi topo -mp";
-      names_nvlinks_ = false;
-    }
-    if (words.front() != "GPU0") return;
-    for (const std::string& word : words) {
-      if (word == "CPU" || word == "NUMA") break;
-      columns_.push_back(word);
-    }
-  }
-
-  [[noreturn]] void refuse_amd(int line) const {
-    fail(line,
-         "this is a table of rocm-smi or amd-smi, which tells neither buses nor adapters. Bring what RCCL finds, the "
-         "file that NCCL_TOPO_DUMP_FILE=topo.xml lets any of its programs write, or lstopo topo.xml");
-  }
-
-  void read_row(const std::vector<std::string>& words, int number) {
-    Row row{.name = words.front(), .line = number};
-    if (row.name != columns_[rows_.size()]) {
-      fail(number, fmt::format("a line of '{}' where that of {} is expected", row.name, columns_[rows_.size()]));
-    }
-    if (words.size() < columns_.size() + 1) {
-      fail(number,
-           fmt::format("{} has {} cells, and there are {} devices", row.name, words.size() - 1, columns_.size()));
-    }
-    const auto cells = words.begin() + 1;
-    const auto rest = cells + std::ssize(columns_);
-    row.cells.assign(cells, rest);
-    for (const std::string& cell : row.cells) {
-      const std::set<std::string> known{"X", "SYS", "SOC", "NODE", "PHB", "PXB", "PIX", "PSB"};
-      if (nvlinks(cell) > 0 || known.contains(cell)) continue;
-      if (whole_number(cell) || cell == "XGMI" || cell == "PCIE") refuse_amd(number);
-      fail(number,
-           fmt::format("{} has a cell '{}', which is none of X, SYS, NODE, PHB, PXB, PIX, NV#", row.name, cell));
-    }
-    if (rest != words.end() && *rest != "N/A") row.cpus = *rest;
-    if (std::distance(rest, words.end()) > 1) row.domain = whole_number(rest[1]);
-    rows_.push_back(std::move(row));
-  }
-
-  void check() const {
-    if (rows_.size() != columns_.size()) {
-      throw InputError(
-          fmt::format("{}: error: the matrix has {} columns and {} lines", file_, columns_.size(), rows_.size()));
-    }
-    for (std::size_t a = 0; a < rows_.size(); ++a) {
-      if (rows_[a].cells[a] != "X") fail(rows_[a].line, rows_[a].name + " is not 'X' to itself");
-      for (std::size_t b = 0; b < a; ++b) {
-        if (rows_[a].cells[b] == rows_[b].cells[a] && rows_[a].cells[b] != "X") continue;
-        fail(rows_[a].line, fmt::format("{} says {} of {}, which says {} of it", rows_[a].name, rows_[a].cells[b],
-                                        rows_[b].name, rows_[b].cells[a]));
-      }
-    }
-  }
-
-  // ---- wiring -----------------------------------------------------------------------------------------------------
-
   [[nodiscard]] bool are(std::size_t a, std::size_t b, std::initializer_list<std::string_view> relations) const {
     return std::ranges::find(relations, rows_[a].cells[b]) != relations.end();
   }
@@ -324,12 +172,12 @@ class MatrixImport {
       facts.parent = bridge("lower", lower.of(i), facts, bridge("upper", upper.of(i), facts, std::nullopt));
       if (row.is_gpu()) {
         const auto number = static_cast<int>(node_.gpus.size());
-        GpuFacts gpu{.bus_id = row.name, .links_told = names_nvlinks_};
-        if (const auto model = models_.find(number); model != models_.end()) gpu.model = model->second;
+        GpuFacts gpu{.bus_id = row.name, .coherent = row.coherent, .links_told = text_.names_nvlinks};
+        if (const auto model = text_.models.find(number); model != text_.models.end()) gpu.model = model->second;
         node_.gpus.push_back(std::move(gpu));
       } else {
-        const auto name = legend_.find(row.name);
-        facts.name = name == legend_.end() ? row.name : name->second;
+        const auto name = text_.legend.find(row.name);
+        facts.name = name == text_.legend.end() ? row.name : name->second;
       }
       node_.pci.push_back(std::move(facts));
     }
@@ -407,20 +255,16 @@ class MatrixImport {
                        most, capability.first, capability.second));
   }
 
-  std::string file_;
+  TopoText text_;
+  std::vector<Row>& rows_;
   NodeDescription node_{};
-  bool names_nvlinks_ = true;
-  std::vector<std::string> columns_{};
-  std::vector<Row> rows_{};
-  std::map<int, std::string> models_{};                           ///< of GPUs, by number
-  std::map<std::string, std::string> legend_{};                   ///< of adapters
   std::map<std::pair<std::string, std::size_t>, int> bridges_{};  ///< index into the PCI objects
 };
 
 }  // namespace
 
 NodeDescription describe_topo_matrix(const std::string& text, const std::string& file) {
-  return MatrixImport(text, file).take();
+  return MatrixImport(read_topo_text(text, file)).take();
 }
 
 }  // namespace twinlink::platforms

@@ -30,43 +30,46 @@ void expect_sketch(const std::string& file, const std::string& notes, const std:
 }
 
 TEST(ImportMatrix, FindsTheWiringOfAMesh) {
-  expect_sketch(
-      "tests/data/topo_mesh.txt",
-      "nvidia-smi topo -m does not tell which GPU this is, or how much memory it has; the heading says what is assumed",
-      "4 x unknown GPU; 2 NUMA domains; 3 adapters; as nvidia-smi topo -m tells\n"
-      "unknown_GPU: unknown GPU 9.0, 80 GiB assumed\n"
-      "numa0: adapters, peers 2 GB/s assumed\n"
-      "numa1: adapters, peers 2 GB/s assumed\n"
-      "root0: all, peers 11 GB/s assumed\n"
-      "root1: all, peers 11 GB/s assumed\n"
-      "switch0: all\n"
-      "switch1: all\n"
-      "mlx5_0\n"
-      "mlx5_1\n"
-      "mlx5_bond_0\n"
-      "gpu0: unknown_GPU at numa0, mlx5_0\n"
-      "gpu1: unknown_GPU at numa0, mlx5_0\n"
-      "gpu2: unknown_GPU at numa1, mlx5_1\n"
-      "gpu3: unknown_GPU at numa1, mlx5_1\n"
-      "gpu0-gpu1-nvlink: gpu0 - gpu1, 6 x 25 GB/s assumed\n"
-      "gpu0-gpu2-nvlink: gpu0 - gpu2, 6 x 25 GB/s assumed\n"
-      "gpu0-gpu3-nvlink: gpu0 - gpu3, 6 x 25 GB/s assumed\n"
-      "gpu1-gpu2-nvlink: gpu1 - gpu2, 6 x 25 GB/s assumed\n"
-      "gpu1-gpu3-nvlink: gpu1 - gpu3, 6 x 25 GB/s assumed\n"
-      "gpu2-gpu3-nvlink: gpu2 - gpu3, 6 x 25 GB/s assumed\n"
-      "gpu0-pcie: gpu0 - switch0, 63.015 GB/s assumed, 150 ns\n"
-      "gpu1-pcie: gpu1 - switch0, 63.015 GB/s assumed, 150 ns\n"
-      "gpu2-pcie: gpu2 - switch1, 63.015 GB/s assumed, 150 ns\n"
-      "gpu3-pcie: gpu3 - switch1, 63.015 GB/s assumed, 150 ns\n"
-      "mlx5_0-pcie: mlx5_0 - switch0, 63.015 GB/s assumed, 150 ns\n"
-      "mlx5_1-pcie: mlx5_1 - switch1, 63.015 GB/s assumed, 150 ns\n"
-      "mlx5_bond_0-pcie: mlx5_bond_0 - root1, 63.015 GB/s assumed, 150 ns\n"
-      "switch1-pcie: switch1 - root1, 63.015 GB/s assumed, 150 ns\n"
-      "switch0-pcie: switch0 - root0, 63.015 GB/s assumed, 150 ns\n"
-      "root0-numa0: root0 - numa0, 200 GB/s assumed\n"
-      "root1-numa1: root1 - numa1, 200 GB/s assumed\n"
-      "numa0-numa1: numa0 - numa1, 40 GB/s assumed, 60.0 ns\n"
-      "fabric: 25 GB/s assumed, RDMA\n");
+  expect_sketch("tests/data/topo_mesh.txt",
+                "nvidia-smi topo -m does not tell which GPU this is, or how much memory it has; the heading says what "
+                "is assumed; "
+                "nobody tells how fast mlx5_0, mlx5_1, mlx5_bond_0 are: 200 Gbit/s is assumed. The XML of NCCL or "
+                "hwloc tells, or "
+                "--set fabric.link",
+                "4 x unknown GPU; 2 NUMA domains; 3 adapters; as nvidia-smi topo -m tells\n"
+                "unknown_GPU: unknown GPU 9.0, 80 GiB assumed\n"
+                "numa0: adapters, peers 2 GB/s assumed\n"
+                "numa1: adapters, peers 2 GB/s assumed\n"
+                "root0: all, peers 11 GB/s assumed\n"
+                "root1: all, peers 11 GB/s assumed\n"
+                "switch0: all\n"
+                "switch1: all\n"
+                "mlx5_0\n"
+                "mlx5_1\n"
+                "mlx5_bond_0\n"
+                "gpu0: unknown_GPU at numa0, mlx5_0\n"
+                "gpu1: unknown_GPU at numa0, mlx5_0\n"
+                "gpu2: unknown_GPU at numa1, mlx5_1\n"
+                "gpu3: unknown_GPU at numa1, mlx5_1\n"
+                "gpu0-gpu1-nvlink: gpu0 - gpu1, 6 x 25 GB/s assumed\n"
+                "gpu0-gpu2-nvlink: gpu0 - gpu2, 6 x 25 GB/s assumed\n"
+                "gpu0-gpu3-nvlink: gpu0 - gpu3, 6 x 25 GB/s assumed\n"
+                "gpu1-gpu2-nvlink: gpu1 - gpu2, 6 x 25 GB/s assumed\n"
+                "gpu1-gpu3-nvlink: gpu1 - gpu3, 6 x 25 GB/s assumed\n"
+                "gpu2-gpu3-nvlink: gpu2 - gpu3, 6 x 25 GB/s assumed\n"
+                "gpu0-pcie: gpu0 - switch0, 63.015 GB/s assumed, 150 ns\n"
+                "gpu1-pcie: gpu1 - switch0, 63.015 GB/s assumed, 150 ns\n"
+                "gpu2-pcie: gpu2 - switch1, 63.015 GB/s assumed, 150 ns\n"
+                "gpu3-pcie: gpu3 - switch1, 63.015 GB/s assumed, 150 ns\n"
+                "mlx5_0-pcie: mlx5_0 - switch0, 63.015 GB/s assumed, 150 ns\n"
+                "mlx5_1-pcie: mlx5_1 - switch1, 63.015 GB/s assumed, 150 ns\n"
+                "mlx5_bond_0-pcie: mlx5_bond_0 - root1, 63.015 GB/s assumed, 150 ns\n"
+                "switch1-pcie: switch1 - root1, 63.015 GB/s assumed, 150 ns\n"
+                "switch0-pcie: switch0 - root0, 63.015 GB/s assumed, 150 ns\n"
+                "root0-numa0: root0 - numa0, 200 GB/s assumed\n"
+                "root1-numa1: root1 - numa1, 200 GB/s assumed\n"
+                "numa0-numa1: numa0 - numa1, 40 GB/s assumed, 60.0 ns\n"
+                "fabric: 25 GB/s assumed, RDMA\n");
 }
 
 TEST(ImportMatrix, EveryNumberIsAssumedAndTheHeadingSaysWhat) {
@@ -251,6 +254,92 @@ TEST(ImportMatrix, TheModelIsWhatTheReportOrTheUserSays) {
   EXPECT_DOUBLE_EQ(gigabytes(link_of(blackwell, "gpu0-nvlink").forward), 900) << "18 x 50";
   EXPECT_THAT([] { imported(matrix(2, "PHB", 2), "Voodoo"); },
               ::testing::ThrowsMessage<InputError>(HasSubstr("no GPU is called 'Voodoo'")));
+}
+
+TEST(ImportMatrix, NamesOfGpusAreFoundInAnyList) {
+  const auto model = [](const std::string& list) {
+    const Platform platform = imported(list + matrix(2, "NV18", 2));
+    return platform.type_of(0).model + "; " + platform.type_of(1).model;
+  };
+  EXPECT_EQ(model("GPU 0,1: NVIDIA B200\n"), "NVIDIA B200; NVIDIA B200");
+  EXPECT_EQ(model("GPU 0-1: NVIDIA B200\n"), "NVIDIA B200; NVIDIA B200");
+  EXPECT_EQ(model("|   0  NVIDIA H200                    On  |   00000000:1B:00.0 Off |                    0 |\n"
+                  "| N/A   30C    P0             75W /  700W |       1MiB / 143771MiB |      0%      Default |\n"
+                  "|   1  NVIDIA H100 80GB HBM3          On  |   00000000:1C:00.0 Off |                    0 |\n"
+                  "|    0   N/A  N/A      1234      C   python                                     512MiB |\n"),
+            "NVIDIA H200; NVIDIA H100 80GB HBM3");
+  EXPECT_EQ(model("GPU 0-9999999: NVIDIA B200\n"), "unknown GPU; unknown GPU") << "no machine has so many";
+}
+
+/// A name that is known says all that its data sheet says, and no note that it did not.
+TEST(ImportMatrix, GpusWithANameAreWhatTheirDataSheetSays) {
+  const auto both = [](const std::string& name, const std::string& relation) {
+    return "GPU 0: " + name + " (UUID: GPU-0)\nGPU 1: " + name + " (UUID: GPU-1)\n" + matrix(2, relation, 2);
+  };
+  const auto links = [&](const std::string& name, const std::string& relation) {
+    const std::string text = both(name, relation);
+    EXPECT_THAT(notes(text), ::testing::IsEmpty()) << name;
+    return gigabytes(link_of(imported(text), "gpu0-gpu1-nvlink").forward);
+  };
+  EXPECT_DOUBLE_EQ(links("NVIDIA GB200", "NV18"), 900);
+  EXPECT_DOUBLE_EQ(links("NVIDIA B300 SXM6 AC", "NV18"), 900);
+  EXPECT_DOUBLE_EQ(links("NVIDIA GeForce RTX 3090", "NV4"), 56.25);
+  EXPECT_DOUBLE_EQ(links("NVIDIA RTX A6000", "NV4"), 56.25);
+  EXPECT_DOUBLE_EQ(links("NVIDIA H100 NVL", "NV12"), 300);
+  const auto pcie = [&](const std::string& name) {
+    return gigabytes(link_of(imported(both(name, "NODE")), "gpu0-pcie").forward);
+  };
+  EXPECT_NEAR(pcie("NVIDIA H100 NVL"), 63.015, 1e-3);
+  EXPECT_NEAR(pcie("NVIDIA GeForce RTX 5090"), 63.015, 1e-3);
+  EXPECT_NEAR(pcie("NVIDIA A2"), 15.754, 1e-3) << "eight lanes of Gen4";
+  EXPECT_EQ(imported(both("NVIDIA H20", "NV18")).type_of(0).memory.value, Bytes{96'000'000'000});
+  EXPECT_THAT(notes(both("NVIDIA H100", "NODE")),
+              Contains(StartsWith("NVIDIA H100: there are several such GPUs, or none is known here")));
+}
+
+TEST(ImportMatrix, MemoryThatIsADomainTellsOfC2c) {
+  const std::string head = "\tGPU0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n";
+  const Platform grace = imported(head + "GPU0\t X \t0-71\t0\t1\n");
+  EXPECT_DOUBLE_EQ(gigabytes(link_of(grace, "gpu0-numa0-c2c").forward), 450);
+  const Platform other = imported(head + "GPU0\t X \t0-71\t0\tN/A\n");
+  EXPECT_TRUE(std::ranges::none_of(other.node.links, [](const Link& link) { return link.name.ends_with("c2c"); }));
+}
+
+std::string peer_table(const std::string& command, const std::string& status) {
+  return command + "\n \tGPU0\tGPU1\n GPU0\tX\t" + status + "\n GPU1\t" + status + "\tX\n\nLegend:\n  X    = Self\n";
+}
+
+TEST(ImportMatrix, TablesOfPeersDecideWhoReachesWhom) {
+  const std::string near = matrix(2, "PIX", 2);
+  const auto way = [&](const std::string& text) { return peer_way(imported(text), 0, 1); };
+  EXPECT_EQ(way(near), "gpu0 -> switch0 -> gpu1");
+  EXPECT_EQ(way(near + peer_table("$ nvidia-smi topo -p2p r", "NS")), "refused");
+  EXPECT_EQ(way(near + peer_table("$ nvidia-smi topo -p2p w", "CNS")), "refused");
+  EXPECT_EQ(way(peer_table("$ nvidia-smi topo -p2p r", "NS") + "$ nvidia-smi topo -m\n" + near), "refused") << "above";
+  EXPECT_EQ(way(near + peer_table("$ nvidia-smi topo -p2p r", "OK")), "gpu0 -> switch0 -> gpu1");
+  EXPECT_EQ(way(near + peer_table("$ nvidia-smi topo -p2p n", "NS")), "gpu0 -> switch0 -> gpu1") << "of NVLinks";
+  EXPECT_EQ(way(near + peer_table("$ nvidia-smi topo -p2p r", "OK") + peer_table("$ nvidia-smi topo -p2p w", "NS")),
+            "refused");
+  const std::string unsaid = near + peer_table("", "NS");
+  EXPECT_EQ(way(unsaid), "gpu0 -> switch0 -> gpu1");
+  EXPECT_THAT(notes(unsaid), Contains(HasSubstr("passed over: a table of topo -p2p, for no line above says whether")));
+  const std::string consumer = "GPU 0,1: NVIDIA GeForce RTX 4090\n" + near;
+  EXPECT_EQ(way(consumer), "refused");
+  EXPECT_EQ(way(consumer + peer_table("$ nvidia-smi topo -p2p r", "OK")), "gpu0 -> switch0 -> gpu1") << "changed";
+  EXPECT_THAT(refusal(matrix(3, "PIX", 3) + peer_table("$ nvidia-smi topo -p2p r", "NS")),
+              HasSubstr("topo -p2p has 2 GPUs, and topo -m has 3"));
+  const std::string cut = peer_table("$ nvidia-smi topo -p2p r", "NS");
+  EXPECT_EQ(way(near + cut.substr(0, cut.find(" GPU1\t"))), "gpu0 -> switch0 -> gpu1") << "cut off";
+}
+
+TEST(ImportMatrix, TextsThatCannotBeReadSayWhatToBring) {
+  const std::string bring = "is the file that 'nvidia-smi topo -m > topo.txt' writes";
+  EXPECT_THAT(refusal("\tGPU0\tGPU1\tGPU2\nGPU0\t X \tSYSSYS\n"),
+              ::testing::AllOf(StartsWith("input:2: error: 'SYSSYS': cells have run together"), HasSubstr(bring)));
+  EXPECT_THAT(refusal("\tGPU0\tGPU1\tGPU2\nGPU0\tXNV18NV18\n"), HasSubstr("'XNV18NV18': cells have run together"));
+  EXPECT_THAT(refusal("GPU0GPU1GPU2CPU Affinity\nGPU0XSYSSYS\n"), StartsWith("input:1: error: 'GPU0GPU1GPU2CPU': "));
+  EXPECT_THAT(refusal("-[0000:00]-+-00.0  Intel Corporation Device\n"), HasSubstr("'lstopo topo.xml' writes"));
+  EXPECT_THAT(refusal("Machine (31GB total)\n  Package L#0\n"), HasSubstr("'lstopo topo.xml' writes"));
 }
 
 /// A machine made by chance, and its matrix.
