@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -54,6 +55,10 @@ ExitCode check(const CheckOptions& options) {
         const FabricParts parts = parts_of(*platform.fabric, platform.nodes(), platform.most_nics());
         std::cout << fmt::format("    to buy: {} ports of switches, {} cables\n", parts.ports, parts.cables);
       }
+      const std::vector<NumberEntry> numbers = all_numbers(platform);
+      const auto assumed = std::ranges::count_if(
+          numbers, [](const NumberEntry& number) { return number.source.quality == Quality::assumed; });
+      if (assumed > 0) std::cout << fmt::format("    assumed: {} of {} numbers\n", assumed, numbers.size());
       const std::vector<std::string> warnings = wiring_warnings(platform);
       std::cout << std::flush;
       for (const std::string& warning : warnings) std::cerr << fmt::format("{}: warning: {}\n", file.string(), warning);
@@ -62,6 +67,7 @@ ExitCode check(const CheckOptions& options) {
                            {"name", platform.name},
                            {"nodes", platform.node.count},
                            {"gpus_per_node", platform.node.gpus.size()},
+                           {"assumed_numbers", assumed},
                            {"warnings", warnings}});
       if (options.numbers) platforms.back()["numbers"] = numbers_json(platform);
     } catch (const InputError& error) {

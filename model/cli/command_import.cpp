@@ -36,8 +36,8 @@ ExitCode import_file(const ImportOptions& options) {
   const std::vector<NumberEntry> numbers = all_numbers(platform);
   for (const NumberEntry& number : numbers) guesses += number.source.quality == Quality::assumed ? 1 : 0;
   std::cout << fmt::format("{}: {}\n", options.out.string(), platform.description);
-  std::cout << fmt::format("{} of {} numbers are assumed; the heading of the file says what\n", guesses,
-                           numbers.size());
+  std::cout << fmt::format("{} of {} numbers are assumed, until something better tells:\n", guesses, numbers.size());
+  for (const std::string& line : imported.assumed) std::cout << "    " << line << "\n";
   return ExitCode::ok;
 }
 

@@ -34,10 +34,6 @@ std::size_t reversed(std::size_t number, std::size_t power) {
 
 }  // namespace
 
-void assume(NodeDescription& facts, const std::string& text) {
-  if (std::ranges::find(facts.assumptions, text) == facts.assumptions.end()) facts.assumptions.push_back(text);
-}
-
 void add_fabric(NodeDescription& facts, const std::vector<std::size_t>& nics, Platform& platform,
                 const Platform* base) {
   if (nics.empty()) return;
@@ -59,7 +55,8 @@ void add_fabric(NodeDescription& facts, const std::vector<std::size_t>& nics, Pl
   for (const auto& [kind, names] : guessed) {
     constexpr double kGigabit = 1e9 / 8;
     const auto& [plain, rate] = kind;
-    assume(facts, fmt::format("{} have {} Gbit/s", plain ? "network cards" : "adapters", rate / kGigabit));
+    assume(facts, fmt::format("{} have {} Gbit/s", plain ? "network cards" : "adapters", rate / kGigabit),
+           Assumption::Better::xml);
     if (plain || (base != nullptr && base->fabric)) continue;
     facts.notes.push_back(fmt::format(
         "nobody tells how fast {} {}: {} Gbit/s is assumed. The XML of NCCL or hwloc tells, or --set fabric.link",
@@ -69,7 +66,8 @@ void add_fabric(NodeDescription& facts, const std::vector<std::size_t>& nics, Pl
     if (rates[i].value != fabric.link.value) parts[i].link = rates[i];
   }
   if (!facts.rdma) {
-    assume(facts, infiniband ? "the adapters read and write device memory" : "network cards reach no device memory");
+    assume(facts, infiniband ? "the adapters read and write device memory" : "network cards reach no device memory",
+           Assumption::Better::xml);
   }
   if (facts.rdma.value_or(infiniband)) fabric.rdma.emplace();
 }

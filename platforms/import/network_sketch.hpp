@@ -10,9 +10,6 @@
 
 namespace twinlink::platforms {
 
-/// Notes in `facts` what is assumed, once.
-void assume(NodeDescription& facts, const std::string& text);
-
 /// Gives `platform` the fabric that its adapters need: `nics` are their indices into facts.pci, in the order of
 /// platform.node.nics. Rates are as told, by the model, or assumed; then the notes say so, unless assume_costs() takes
 /// the fabric of `base`, which may be null.

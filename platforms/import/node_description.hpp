@@ -75,6 +75,15 @@ struct GpuFacts {
   bool links_told = true;               ///< false: the source says nothing of such links, whether there are any
 };
 
+/// What nobody tells, and so is assumed; and what would tell it.
+struct Assumption {
+  enum class Better { name, driver, xml, probes };
+  std::string what{};
+  Better better = Better::probes;
+
+  bool operator==(const Assumption&) const = default;
+};
+
 struct NodeDescription {
   std::string origin{};  ///< who told: "NCCL's topology XML"
   std::string name{};    ///< of the host or the platform
@@ -84,10 +93,13 @@ struct NodeDescription {
   std::vector<GpuFacts> gpus{};       ///< in the order in which they are numbered
   /// By GPU and GPU: peer access, reading and writing; empty for granted, else the driver's reason. No rows: unknown.
   std::vector<std::vector<std::string>> peer_access{};
-  std::optional<bool> rdma{};              ///< whether the adapters reach device memory
-  std::vector<std::string> assumptions{};  ///< what the source led to, beside what every sketch assumes
-  std::vector<std::string> notes{};        ///< what the user must know
-  std::vector<std::string> remarks{};      ///< what else the source says, for the file's heading
+  std::optional<bool> rdma{};             ///< whether the adapters reach device memory
+  std::vector<Assumption> assumptions{};  ///< what the source led to, beside what every sketch assumes; each once
+  std::vector<std::string> notes{};       ///< what the user must know
+  std::vector<std::string> remarks{};     ///< what else the source says, for the file's heading
 };
+
+/// Adds an assumption, once.
+void assume(NodeDescription& facts, std::string what, Assumption::Better better = Assumption::Better::probes);
 
 }  // namespace twinlink::platforms

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <map>
 #include <set>
@@ -24,6 +25,7 @@ namespace {
 
 using Kind = PciFacts::Kind;
 using Remote = GpuLinks::Remote;
+using Better = Assumption::Better;
 
 constexpr const char* kSwitch = "nvswitch";
 constexpr const char* kUnnamed = "unnamed";
@@ -103,24 +105,40 @@ class Builder {
     };
     add(facts_.remarks, "");
     add(facts_.notes, "note: ");
-    result.heading.emplace_back(
-        "Rates of links are nominal. Assumed, until a measurement takes its place (twinlink-real");
-    result.heading.emplace_back(
-        "probe --json PROBES.json, then twinlink-validate calibrate PROBES.json --base this file):");
     for (const auto& [why, links] : assumed_links_) {
-      assume(fmt::format("PCIe links of {}: {}", fmt::join(links, " "), why));
+      assume(fmt::format("PCIe links of {}: {}", fmt::join(links, " "), why), Better::xml);
     }
-    for (const std::string& text : facts_.assumptions) result.heading.push_back("* " + text);
+    result.assumed = assumed_lines();
+    result.heading.emplace_back("Rates of links are nominal. Assumed, until something better tells it:");
+    result.heading.insert(result.heading.end(), result.assumed.begin(), result.assumed.end());
     result.platform = std::move(platform_);
     result.notes = std::move(facts_.notes);
     return result;
   }
 
  private:
+  /// What would tell, and below it what is assumed instead.
+  [[nodiscard]] std::vector<std::string> assumed_lines() const {
+    static constexpr std::array<std::pair<Better, const char*>, 4> kBetter{
+        {{Better::name, "the name of the GPU: a line of nvidia-smi -L in the same file, or --gpu"},
+         {Better::driver, "the driver: nvidia-smi topo -p2p r in the same file"},
+         {Better::xml, "the XML that NCCL or hwloc writes"},
+         {Better::probes, "probes of the node: twinlink-real probe, then twinlink-validate calibrate"}}};
+    std::vector<std::string> lines;
+    for (const auto& [better, words] : kBetter) {
+      const std::size_t first = lines.size();
+      for (const Assumption& each : facts_.assumptions) {
+        if (each.better == better) lines.push_back("* " + each.what);
+      }
+      if (lines.size() > first) lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(first), words);
+    }
+    return lines;
+  }
+
   [[nodiscard]] Node& node() { return platform_.node; }
   void remark(std::string line) { facts_.remarks.push_back(std::move(line)); }
   void note(std::string text) { facts_.notes.push_back(std::move(text)); }
-  void assume(const std::string& text) { platforms::assume(facts_, text); }
+  void assume(std::string what, Better better = Better::probes) { platforms::assume(facts_, std::move(what), better); }
 
   /// A GPU whose processor shares its address space reaches all of it at full rate.
   [[nodiscard]] static bool is_coherent(const GpuFacts& gpu) {
@@ -200,10 +218,10 @@ class Builder {
   [[nodiscard]] std::string type_of(const GpuFacts& gpu) {
     GpuType type{.model = gpu.model.empty() ? "unknown GPU" : gpu.model};
     std::tie(type.capability_major, type.capability_minor) = capability_of(gpu);
-    if (!gpu.capability) assume("the compute capability of a GPU: 8.0");
+    if (!gpu.capability) assume("the compute capability of a GPU: 8.0", Better::name);
     if (!gpu.capability || !gpu.memory) guessed_.insert(gpu.model);
     type.memory = gpu.memory.value_or(assumed(80_GiB, "nobody tells how much memory the GPU has"));
-    if (!gpu.memory) assume("the memory of a GPU: 80 GiB");
+    if (!gpu.memory) assume("the memory of a GPU: 80 GiB", Better::name);
     for (const GpuType& known : platform_.gpu_types) {
       if (known.model == type.model && known.memory.value == type.memory.value &&
           known.capability_major == type.capability_major && known.capability_minor == type.capability_minor) {
@@ -317,14 +335,14 @@ class Builder {
         models_[i].from_host = like->from_host;
         models_[i].to_host = like->to_host;
         models_[i].source = "as " + like->name;
-        assume("a GPU whose memory is a NUMA domain is joined to its processor as that of " + like->name);
+        assume("a GPU whose memory is a NUMA domain is joined to its processor as that of " + like->name, Better::name);
       }
       if (!models_[i].c2c || is_coherent(gpu)) continue;
       const PciFacts& place = facts_.pci[pci_of(gpu)];
       gpu.links.push_back({.kind = GpuLinks::Kind::c2c, .remote = Remote::memory, .remote_numa = place.numa});
       SocketFacts& socket = facts_.sockets[static_cast<std::size_t>(place.socket)];
       if (socket.cpu == Cpu::unknown) socket.cpu = Cpu::arm;
-      assume("GPUs of this model have NVLink-C2C to their processor, of which nobody tells");
+      assume("GPUs of this model have NVLink-C2C to their processor, of which nobody tells", Better::xml);
     }
   }
 
@@ -334,7 +352,7 @@ class Builder {
     if (gpus < 2 || !facts_.peer_access.empty()) return;
     const auto is_refused = [](const GpuModel& model) { return !model.pcie_peers.value_or(true); };
     if (std::ranges::none_of(models_, is_refused)) {
-      assume("GPUs reach each other where the wiring lets them, for no driver was asked");
+      assume("GPUs reach each other where the wiring lets them, for no driver was asked", Better::driver);
       return;
     }
     facts_.peer_access.assign(gpus, std::vector<std::string>(gpus));
@@ -348,7 +366,7 @@ class Builder {
         facts_.peer_access[a][b] = "its driver gives none over PCIe";
       }
     }
-    assume("the driver gives GPUs of this model no peer access over PCIe");
+    assume("the driver gives GPUs of this model no peer access over PCIe", Better::driver);
   }
 
   /// How many there are to `remote`, and the links of each kind as one.
@@ -371,7 +389,8 @@ class Builder {
     if (!links.each && (!facts_.gpus[gpu].capability_told || rate.source.quality == Quality::assumed)) {
       rate.source.quality = Quality::assumed;
       assume(fmt::format("an {} carries {} GB/s each way", is_xgmi(links) ? "Infinity Fabric link" : "NVLink",
-                         rate.value.bytes_per_second() / 1e9));
+                         rate.value.bytes_per_second() / 1e9),
+             Better::name);
     }
     rate.value = Rate{rate.value.bytes_per_second() * links.count};
     node().links.push_back(
@@ -489,7 +508,7 @@ class Builder {
         if (rate->value < fastest) {
           rate = assumed(fastest, "as fast as that of the fastest GPU, for an idle one's link runs slower");
         } else {
-          assume("PCIe links of GPUs are as they run now, and those of idle GPUs run slower");
+          assume("PCIe links of GPUs are as they run now, and those of idle GPUs run slower", Better::xml);
         }
       }
       note_slow(i, rate);
@@ -572,6 +591,12 @@ class Builder {
 };
 
 }  // namespace
+
+void assume(NodeDescription& facts, std::string what, Assumption::Better better) {
+  Assumption assumption{std::move(what), better};
+  if (std::ranges::find(facts.assumptions, assumption) != facts.assumptions.end()) return;
+  facts.assumptions.push_back(std::move(assumption));
+}
 
 SketchedPlatform sketch(NodeDescription node, const std::string& title, const Platform* base) {
   return Builder(std::move(node), base).take(title);

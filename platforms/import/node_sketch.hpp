@@ -14,6 +14,7 @@ struct SketchedPlatform {
   Platform platform{};
   std::vector<std::string> heading{};  ///< comment for the file: what its format has no place for, and what is assumed
   std::vector<std::string> notes{};    ///< what the user must know; in the heading too
+  std::vector<std::string> assumed{};  ///< what is assumed, below what would tell it; in the heading too
 };
 
 /// One node with the parts of `node`, which has a GPU: rates of links nominal, costs assumed, see assume_costs() for

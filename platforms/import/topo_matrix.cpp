@@ -62,7 +62,9 @@ class MatrixImport {
       if (told || !row.is_gpu() || row.cpus.empty()) continue;
       row.domain = by_cpus.try_emplace(row.cpus, static_cast<int>(by_cpus.size())).first->second;
     }
-    if (!told && !by_cpus.empty()) node_.assumptions.emplace_back("GPUs with the same CPUs are in one NUMA domain");
+    if (!told && !by_cpus.empty()) {
+      assume(node_, "GPUs with the same CPUs are in one NUMA domain", Assumption::Better::xml);
+    }
     Groups near(rows_.size());
     for (std::size_t a = 0; a < rows_.size(); ++a) {
       for (std::size_t b = 0; b < a; ++b) {
@@ -212,13 +214,10 @@ class MatrixImport {
         links.push_back({.remote = GpuLinks::Remote::gpu, .remote_bus_id = rows_[b].name, .count = count});
       }
       if (on_switch) {
-        assume("GPUs with more NVLinks to their peers than a GPU has are on NVSwitches, which are one hub");
+        assume(node_, "GPUs with more NVLinks to their peers than a GPU has are on NVSwitches, which are one hub",
+               Assumption::Better::xml);
       }
     }
-  }
-
-  void assume(const std::string& text) {
-    if (std::ranges::find(node_.assumptions, text) == node_.assumptions.end()) node_.assumptions.push_back(text);
   }
 
   /// By the NVLinks of the GPU that has the most: 18 of Hopper, 12 of Ampere, up to 6 of Volta. A bridge of Ampere's
@@ -251,8 +250,10 @@ class MatrixImport {
       guessed = true;
     }
     if (!guessed) return;
-    assume(fmt::format("the compute capability of a GPU, and with it the generation of PCIe, by its {} NVLinks: {}.{}",
-                       most, capability.first, capability.second));
+    assume(node_,
+           fmt::format("the compute capability of a GPU, and with it the generation of PCIe, by its {} NVLinks: {}.{}",
+                       most, capability.first, capability.second),
+           Assumption::Better::name);
   }
 
   TopoText text_;

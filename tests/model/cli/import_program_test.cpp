@@ -18,9 +18,12 @@ TEST(ImportProgram, WritesAPlatformThatRuns) {
   for (const std::string file :
        {"tests/data/topo_mesh.txt", "tests/data/nccl_switch.xml", "tests/real/topologies/two_sockets.xml"}) {
     const std::string out = ::testing::TempDir() + "twinlink-imported.yaml";
-    EXPECT_THAT(said("import " + file + " --name mine --out '" + out + "'"),
-                ContainsRegex("[1-9][0-9]* of [0-9]+ numbers are assumed"));
-    EXPECT_THAT(run("check '" + out + "'").text, HasSubstr(".yaml: ok: mine, "));
+    EXPECT_THAT(
+        said("import " + file + " --name mine --out '" + out + "'"),
+        AllOf(ContainsRegex("[1-9][0-9]* of [0-9]+ numbers are assumed, until something better tells:"),
+              HasSubstr("    probes of the node: twinlink-real probe, then twinlink-validate calibrate\n    * ")));
+    EXPECT_THAT(run("check '" + out + "'").text,
+                AllOf(HasSubstr(".yaml: ok: mine, "), ContainsRegex("    assumed: [1-9][0-9]* of [0-9]+ numbers")));
     EXPECT_THAT(run("run --platform '" + out + "' -p staging --from 0/0 --to 0/1 -b 1M -e 1M").text,
                 HasSubstr("staged through pageable"));
     EXPECT_THAT(run("run --platform '" + out + "' --set nodes.count=2 -p gpudirect-v3 --to 1/0 -b 1M -e 1M").code, 0);

@@ -168,15 +168,17 @@ TEST(NodePlatform, IsWhatTheFactsSay) {
             "note: nobody tells how fast mlx5_0 is: 200 Gbit/s is assumed. The XML of NCCL or hwloc tells, or --set "
             "fabric.link\n"
             "\n"
+            "the XML that NCCL or hwloc writes\n"
+            "* adapters have 200 Gbit/s\n"
+            "* network cards have 25 Gbit/s\n"
+            "* the adapters read and write device memory\n"
+            "probes of the node: twinlink-real probe, then twinlink-validate calibrate\n"
             "* host memories forward what adapters read and write in GPUs, and nothing between GPUs\n"
             "* what passes a root complex from GPU or adapter to GPU gets 11 GB/s, between sockets 2\n"
             "* a root complex forwards peer traffic\n"
             "* each crossing of PCIe takes 150 ns\n"
             "* a root complex reaches the memory of its socket at 200 GB/s\n"
             "* every socket has links of 40 GB/s to each other one\n"
-            "* adapters have 200 Gbit/s\n"
-            "* network cards have 25 Gbit/s\n"
-            "* the adapters read and write device memory\n"
             "* the costs of copies, of the runtime and of messages\n");
   const Platform platform = read_back(made);
   EXPECT_EQ(platform.name, "sample_host");

@@ -52,11 +52,11 @@ inline std::string summary(const SketchedPlatform& sketch) {
   return text;
 }
 
-/// The heading without its two lines on how to measure.
+/// The heading without the line that all have.
 inline std::string heading(const SketchedPlatform& sketch) {
   std::string text;
   for (const std::string& line : sketch.heading) {
-    if (!line.starts_with("Rates of links are nominal") && !line.starts_with("probe --json")) text += line + "\n";
+    if (!line.starts_with("Rates of links are nominal")) text += line + "\n";
   }
   return text;
 }
