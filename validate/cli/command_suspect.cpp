@@ -30,7 +30,7 @@ void add_options(CLI::App& suspect, SuspectOptions& options) {
       "each "
       "link, memory, hub and adapter in turn has the share of its bandwidth with which the platform meets copies and "
       "messages best. A simulation has the same machine with --degrade PART=50%. 1 means that the node is slower than "
-      "the platform says.");
+      "the platform says, or more than twice as fast, so that the platform is of another machine.");
   suspect.add_option("probes", options.files, "Probe files of one machine")->type_name("PROBES")->required();
   suspect.add_option("--base", options.base, "Platform that the machine should be like")
       ->type_name("NAME|FILE")

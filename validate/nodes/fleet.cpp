@@ -213,7 +213,8 @@ class Judge {
       try {
         const Suspicion suspicion = find_suspects(probes, result_.plan.base, result_.plan.equals.tolerance, true);
         result_.as_a_whole.push_back(fmt::format("{} ({} nodes): {}", kind.name, kind.nodes, words(suspicion)));
-        if (suspicion.verdict != Suspicion::Verdict::as_fast) result_.slow_as_a_whole = true;
+        if (!suspicion.slow.empty() || suspicion.verdict == Suspicion::Verdict::one_part)
+          result_.slow_as_a_whole = true;
       } catch (const InputError&) {
         result_.as_a_whole.push_back(fmt::format("{}: nothing that {} has numbers for", kind.name, base_->name));
       }
@@ -223,6 +224,7 @@ class Judge {
   static std::string words(const Suspicion& suspicion) {
     using enum Suspicion::Verdict;
     if (suspicion.verdict == as_fast) return "in the middle as fast as the platform says";
+    if (suspicion.verdict == too_fast) return "in the middle more than twice as fast as the platform says";
     if (suspicion.verdict == one_part) {
       const Suspect& first = suspicion.suspects.front();
       return fmt::format("all are slower than the platform says: {} '{}' at {:.0f} % of its bandwidth explains it",

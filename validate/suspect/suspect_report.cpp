@@ -73,13 +73,21 @@ std::string verdict(const Suspicion& suspicion) {
     }
     case unexplained:
       return fmt::format("Verdict: no part explains it: {} are {}.", slow_by_kind(suspicion), limit(suspicion));
+    case too_fast:
+      return fmt::format(
+          "Verdict: the platform says less than this machine has, so it does not tell whether that is as fast as it "
+          "should be: more than twice as fast as it says are {}.",
+          first_of(suspicion.fast));
   }
   return {};
 }
 
 std::string verdict_name(Suspicion::Verdict verdict) {
   using enum Suspicion::Verdict;
-  return verdict == as_fast ? "as fast" : verdict == one_part ? "one part" : "unexplained";
+  return verdict == as_fast    ? "as fast"
+         : verdict == one_part ? "one part"
+         : verdict == too_fast ? "too fast"
+                               : "unexplained";
 }
 
 Table suspects(const Suspicion& suspicion) {

@@ -205,12 +205,20 @@ class Inspector {
       judged->slowest = std::max(judged->slowest, slower);
       const double most = allowed_by_chance(curve);
       judged->widest = std::max(judged->widest, most);
+      note_fast(curve);
       if (slower <= most) continue;
       ++judged->slow;
       const bench::ProbeLine& line = *curve.points.front().line;
       result_.slow.push_back({line.name, devices(row_of(line, Seconds{}).key), plural, slower});
     }
     std::ranges::stable_sort(result_.slow, std::ranges::greater{}, &SlowCurve::slower);
+  }
+
+  /// What a machine has twice, its platform knows nothing of.
+  void note_fast(const Curve& curve) {
+    const Point& largest = curve.points.back();
+    if (!curve.tells_parts() || 2 * largest.line->time_us.median >= largest.predicted.microseconds()) return;
+    result_.fast.push_back(fmt::format("{}, {}", largest.line->name, devices(row_of(*largest.line, Seconds{}).key)));
   }
 
   /// GPUs of the nodes that were probed, and parts that no copy and no message crosses.
@@ -385,7 +393,7 @@ class Inspector {
     if (!result_.suspects.empty() && explains(result_.suspects.front())) {
       result_.verdict = one_part;
     } else {
-      result_.verdict = result_.slow.empty() ? as_fast : unexplained;
+      result_.verdict = !result_.slow.empty() ? unexplained : result_.fast.empty() ? as_fast : too_fast;
     }
   }
 

@@ -56,9 +56,10 @@ struct Unjudged {
 
 struct Suspicion {
   enum class Verdict {
-    as_fast,     ///< no curve is slower than the platform says
-    one_part,    ///< the first suspect explains it
-    unexplained  ///< curves are slower, and no single part explains it
+    as_fast,      ///< no curve is slower than the platform says
+    one_part,     ///< the first suspect explains it
+    unexplained,  ///< curves are slower, and no single part explains it
+    too_fast      ///< none is slower, and copies or messages are so much faster that the platform is of another machine
   };
   Verdict verdict = Verdict::as_fast;
   std::string base{};  ///< the file, as the user named it
@@ -68,7 +69,8 @@ struct Suspicion {
   ErrorSummary errors{};         ///< of all copies and messages, with the platform as it is
   std::vector<Judged> judged{};  ///< every curve is in one of them
   std::vector<Unjudged> unjudged{};
-  std::vector<SlowCurve> slow{};  ///< by more than their kind is allowed; the slowest first
+  std::vector<std::string> fast{};  ///< copies and messages whose largest takes less than half of what is predicted
+  std::vector<SlowCurve> slow{};    ///< by more than their kind is allowed; the slowest first
   std::vector<Suspect>
       suspects{};  ///< that make the error smaller; those that explain what is slow first, then the best
   std::vector<std::string> notes{};

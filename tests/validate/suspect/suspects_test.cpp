@@ -451,6 +451,20 @@ TEST(Suspects, AFasterMachineIsHealthy) {
   EXPECT_GT(found.errors.bias, 0.1);
 }
 
+/// As a node whose link to the processor nobody told of: what is held against it tells nothing of it.
+TEST(Suspects, AMachineThatHasTwiceAsMuchIsAnotherOne) {
+  Platform fast = platform_named("piz-daint");
+  for (platforms::Link& link : fast.node.links) {
+    for (Rate* rate : {&link.forward.value, &link.backward.value}) *rate = Rate{rate->bytes_per_second() * 3};
+  }
+  for (platforms::GpuType& type : fast.gpu_types) {
+    for (auto& [kind, cost] : type.copies) cost.rate.reset();
+  }
+  const Suspicion found = MachineProbes(fast).held_against("piz-daint");
+  EXPECT_EQ(found.verdict, too_fast);
+  EXPECT_THAT(to_text(suspect_report(found)), HasSubstr("Verdict: the platform says less than this machine has"));
+}
+
 TEST(Suspects, TheMeasuredH200IsHealthy) {
   EXPECT_EQ(find_suspects(measured_on_h200(), file_of("h200-nvlink"), kTolerance, false).verdict, as_fast);
 }
