@@ -215,6 +215,11 @@ class Reader {
     const std::string theirs = text(args, "Collective name");
     if (theirs.empty()) refuse(fmt::format("the kernel '{}' has no 'Collective name'", kernel));
     RecordedCollective all{.what = catalogue_name(theirs), .group = text(args, "Process Group Name")};
+    if (theirs == "coalesced") {
+      refuse(
+          "'coalesced' is a batch of messages (batch_isend_irecv), and the profile tells neither their ranks nor their "
+          "sizes. Profile with isend and irecv outside of a batch, or write these messages into the file by hand");
+    }
     if (all.what.empty()) refuse(fmt::format("'{}' is no collective that is known here", theirs));
     const std::vector<std::uint64_t> ranks = ranks_of(all, args);
     if (ranks.size() == 1) return std::nullopt;
@@ -316,8 +321,7 @@ Profile read_profile(std::istream& stream, const std::string& file) {
 Profiles read_profiles(const std::vector<std::filesystem::path>& files) {
   std::map<std::uint64_t, RankRecording> by_rank;
   for (const std::filesystem::path& file : files) {
-    std::ifstream stream = open_to_read(file);
-    Profile profile = read_profile(stream, file.string());
+    Profile profile = read_profile(*open_to_read(file), file.string());
     const auto [place, is_new] = by_rank.try_emplace(profile.rank, std::move(profile.recording));
     if (is_new) continue;
     throw InputError(

@@ -110,6 +110,13 @@ TEST(Kineto, KernelsOfRcclAreCollectivesToo) {
   EXPECT_THAT(rank.computes, ::testing::IsEmpty());
 }
 
+/// A batch says that messages went, and nothing else of them.
+TEST(Kineto, BatchesOfMessagesAreRefusedWithWhatToDo) {
+  const std::string why = refused_with([](json&, json& args) { args["Collective name"] = "coalesced"; });
+  EXPECT_THAT(why, HasSubstr("'coalesced' is a batch of messages (batch_isend_irecv)"));
+  EXPECT_THAT(why, HasSubstr("Profile with isend and irecv outside of a batch"));
+}
+
 TEST(Kineto, UnequalBlocksAreRows) {
   const RankRecording rank = taken([](json& args) {
     args["Collective name"] = "all_to_allv";
