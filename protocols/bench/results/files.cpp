@@ -2,7 +2,7 @@
 
 #include <cerrno>
 #include <fstream>
-#include <sstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -15,6 +15,7 @@
 
 #include "protocols/bench/results/json_fault.hpp"
 #include "protocols/bench/results/output_files.hpp"
+#include "protocols/bench/results/unpack.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::bench {
@@ -95,12 +96,13 @@ void require_writable(const fs::path& file) {
   if (longest > 0 && length > static_cast<std::size_t>(longest)) refuse("its name is too long");
 }
 
-std::ifstream open_to_read(const fs::path& file) {
+std::unique_ptr<std::istream> open_to_read(const fs::path& file) {
   note_input(file);
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream || fs::is_directory(file)) {
+  auto stream = std::make_unique<std::ifstream>(file, std::ios::binary);
+  if (!*stream || fs::is_directory(file)) {
     throw InputError(fmt::format("{}: error: cannot be read", file.string()));
   }
+  if (is_packed(*stream)) return unpacked(std::move(stream), file);
   return stream;
 }
 
@@ -139,9 +141,8 @@ void limit_depth(std::string_view text, const fs::path& file) {
 }  // namespace
 
 nlohmann::json parse_json(std::istream& stream, const fs::path& file) {
-  std::ostringstream content;
-  content << stream.rdbuf();
-  const std::string text = std::move(content).str();
+  // Not by operator<<, which keeps to itself what is wrong with a packed file.
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
   limit_depth(text, file);
   try {
     return nlohmann::json::parse(text);
@@ -150,15 +151,9 @@ nlohmann::json parse_json(std::istream& stream, const fs::path& file) {
   }
 }
 
-std::string read_file(const fs::path& file) {
-  std::ifstream stream = open_to_read(file);
-  return read_text(stream, file);
-}
+std::string read_file(const fs::path& file) { return read_text(*open_to_read(file), file); }
 
-nlohmann::json read_json_file(const fs::path& file) {
-  std::ifstream stream = open_to_read(file);
-  return parse_json(stream, file);
-}
+nlohmann::json read_json_file(const fs::path& file) { return parse_json(*open_to_read(file), file); }
 
 std::string to_text(const nlohmann::json& json, int indent) {
   return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);

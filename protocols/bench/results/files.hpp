@@ -2,7 +2,8 @@
 #pragma once
 
 #include <filesystem>
-#include <fstream>
+#include <istream>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -25,8 +26,9 @@ inline constexpr std::size_t kMostText = std::size_t{16} << 20U;
 std::string read_file(const std::filesystem::path& file);
 /// An InputError that names the file if it cannot be read or is not JSON.
 nlohmann::json read_json_file(const std::filesystem::path& file);
-/// The two in parts, for a file whose first characters say what it is: a pipe can be read only once.
-std::ifstream open_to_read(const std::filesystem::path& file);
+/// The two in parts, for a file whose first characters say what it is: a pipe can be read only once. What gzip has
+/// packed is unpacked: unpack.hpp.
+std::unique_ptr<std::istream> open_to_read(const std::filesystem::path& file);
 std::string read_text(std::istream& stream, const std::filesystem::path& file);
 nlohmann::json parse_json(std::istream& stream, const std::filesystem::path& file);
 /// JSON text, indented unless `indent` is negative. What is no UTF-8, such as an odd byte of a command line, becomes

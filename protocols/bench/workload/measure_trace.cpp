@@ -128,15 +128,17 @@ class TraceRun {
 
 }  // namespace
 
-bool is_trace(const std::filesystem::path& name) { return name.extension() == ".goal"; }
+bool is_trace(const std::filesystem::path& name) {
+  return (name.extension() == ".gz" ? name.stem() : name).extension() == ".goal";
+}
 
 std::shared_ptr<const Job> read_job(const std::filesystem::path& file) {
   constexpr std::size_t kMostTrace = std::size_t{1} << 30U;
-  std::ifstream stream = open_to_read(file);
+  const std::unique_ptr<std::istream> stream = open_to_read(file);
   std::string text;
   std::string piece(std::size_t{1} << 20U, '\0');
-  while (stream.read(piece.data(), static_cast<std::streamsize>(piece.size())), stream.gcount() > 0) {
-    text.append(piece, 0, static_cast<std::size_t>(stream.gcount()));
+  while (stream->read(piece.data(), static_cast<std::streamsize>(piece.size())), stream->gcount() > 0) {
+    text.append(piece, 0, static_cast<std::size_t>(stream->gcount()));
     if (text.size() > kMostTrace) throw InputError(fmt::format("{}: error: longer than 1 GiB", file.string()));
   }
   return std::make_shared<const Job>(workloads::goal::read_trace(text, file.string()));

@@ -10,9 +10,12 @@
 #include <csignal>
 #include <fstream>
 #include <iterator>
+#include <memory>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
+#include "protocols/bench/results/unpack.hpp"
 #include "protocols/core/errors.hpp"
 #include "tests/support/said_by.hpp"
 
@@ -52,6 +55,45 @@ TEST_F(Files, ThatCannotBeWrittenToTheirEndLeaveTheOldOneAndNothingElse) {
   EXPECT_THAT(why, testing::HasSubstr("File too large"));
   EXPECT_EQ(content_of(folder_ / "f"), "old");
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 2) << "the file and the folder 'elsewhere'";
+}
+
+/// '{"a": 1}' and a line end, by gzip.
+std::string packed() {
+  constexpr std::array<unsigned char, 29> kPacked{0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03,
+                                                  0xab, 0x56, 0x4a, 0x54, 0xb2, 0x52, 0x30, 0xac, 0xe5, 0x02,
+                                                  0x00, 0xfa, 0xa1, 0x47, 0x5c, 0x09, 0x00, 0x00, 0x00};
+  return {kPacked.begin(), kPacked.end()};
+}
+
+TEST_F(Files, ThatGzipHasPackedAreReadAsWhatIsInThem) {
+  const auto read = [&](const std::string& content) {
+    std::ofstream(folder_ / "f.gz", std::ios::binary) << content;
+    return read_file(folder_ / "f.gz");
+  };
+  EXPECT_EQ(read(packed()), "{\"a\": 1}\n");
+  EXPECT_EQ(read_json_file(folder_ / "f.gz").at("a"), 1);
+  EXPECT_EQ(read(packed() + packed()), "{\"a\": 1}\n{\"a\": 1}\n") << "one behind the other";
+  EXPECT_EQ(read("\x1f"), "\x1f") << "too short to be packed";
+  const auto refusal = [&](const std::string& content) { return said_by<InputError>([&] { read(content); }); };
+  EXPECT_THAT(refusal(packed().substr(0, 20)), testing::EndsWith("f.gz: error: what gzip has packed is cut off"));
+  std::string damaged = packed();
+  damaged[12] = static_cast<char>(~damaged[12]);
+  EXPECT_THAT(refusal(damaged), testing::EndsWith("what gzip has packed is damaged"));
+  EXPECT_THAT(refusal(packed() + "more"), testing::EndsWith("what gzip has packed is damaged"));
+  EXPECT_THAT(said_by<InputError>([&] {
+                std::ofstream(folder_ / "f.gz", std::ios::binary) << packed().substr(0, 20);
+                read_json_file(folder_ / "f.gz");
+              }),
+              testing::EndsWith("is cut off"));
+}
+
+TEST_F(Files, ThatWouldGrowBeyondABoundAreRefused) {
+  const auto read = [](std::uint64_t most) {
+    const auto stream = unpacked(std::make_unique<std::istringstream>(packed()), "f.gz", most);
+    return std::string{std::istreambuf_iterator<char>(*stream), {}};
+  };
+  EXPECT_EQ(read(9).size(), 9U);
+  EXPECT_EQ(said_by<InputError>([&] { read(8); }), "f.gz: error: unpacked it is longer than 8 B");
 }
 
 TEST_F(Files, ALinkStaysALink) {
