@@ -12,6 +12,7 @@
 
 #include "platforms/import/assumed_costs.hpp"
 #include "platforms/import/gpu_models.hpp"
+#include "platforms/import/model_facts.hpp"
 #include "platforms/import/network_sketch.hpp"
 #include "platforms/import/pcie_tree.hpp"
 #include "platforms/import/peer_access.hpp"
@@ -31,7 +32,6 @@ constexpr const char* kSwitch = "nvswitch";
 constexpr const char* kUnnamed = "unnamed";
 constexpr std::pair kSomeCapability{8, 0};
 constexpr int kWidest = 16;
-constexpr std::size_t kOfABoard = 8;
 
 const char* const kCrossing = "a crossing of PCIe takes about 150 ns (pcie-bench, SIGCOMM 2018)";
 const char* const kMemoryLink = "memory of a socket; many copies at once would tell";
@@ -72,8 +72,8 @@ class Builder {
   Builder(NodeDescription node, const Platform* base) : facts_(std::move(node)), tree_(facts_.pci) {
     assert(!facts_.gpus.empty() && !facts_.memories.empty());
     for (GpuFacts& gpu : facts_.gpus) models_.push_back(complete(gpu));
-    take_links_of_board();
-    join_processors();
+    take_links_of_board(facts_, models_);
+    join_processors(facts_, models_);
     add_memories();
     add_hubs();
     add_adapters();
@@ -87,7 +87,7 @@ class Builder {
     add_sockets();
     add_fabric(facts_, nics_, platform_, base);
     choose_adapters(facts_, nics_, platform_);
-    look_for_peers();
+    refuse_peers(facts_, models_);
     add_peers(facts_, platform_, facts_.remarks);
     assume_costs(platform_, base);
     if (base == nullptr) limit_copies();
@@ -141,11 +141,8 @@ class Builder {
   void assume(std::string what, Better better = Better::probes) { platforms::assume(facts_, std::move(what), better); }
 
   /// A GPU whose processor shares its address space reaches all of it at full rate.
-  [[nodiscard]] static bool is_coherent(const GpuFacts& gpu) {
-    return std::ranges::find(gpu.links, Remote::memory, &GpuLinks::remote) != gpu.links.end();
-  }
   [[nodiscard]] bool is_coherent() const {
-    return std::ranges::any_of(facts_.gpus, [](const GpuFacts& gpu) { return is_coherent(gpu); });
+    return std::ranges::any_of(facts_.gpus, [](const GpuFacts& gpu) { return reaches_memory(gpu); });
   }
 
   [[nodiscard]] Passing passing(Forwards forwards, Rate peers, const char* why) const {
@@ -265,7 +262,7 @@ class Builder {
     for (std::size_t i = 0; i < facts_.gpus.size(); ++i) {
       const auto type = std::ranges::find(platform_.gpu_types, node().gpus[i].type, &GpuType::name);
       const auto limit = [&](CopyKind kind, const std::optional<Rate>& rate) {
-        if (!rate || !is_coherent(facts_.gpus[i])) return;
+        if (!rate || !reaches_memory(facts_.gpus[i])) return;
         type->copies[kind] = platform_.copies.at(kind);
         type->copies[kind].rate = assumed(*rate, "what copies got of NVLink-C2C; " + models_[i].source);
       };
@@ -300,73 +297,6 @@ class Builder {
                : fmt::format("{}: there are several such GPUs, or none is known here; the heading says what is assumed",
                              model));
     }
-  }
-
-  /// NVLinks of a board with NVSwitches, where the source says nothing of NVLinks.
-  void take_links_of_board() {
-    if (facts_.gpus.size() < 2) return;
-    for (const GpuFacts& gpu : facts_.gpus) {
-      if (gpu.links_told) return;
-    }
-    const GpuModel& board = models_.front();
-    const bool alike = std::ranges::count(models_, board) == std::ssize(models_);
-    if (!board.switched.value_or(false) || !board.links || !alike || facts_.gpus.size() % kOfABoard != 0) {
-      note(fmt::format("{} does not tell of NVLinks, and this platform has none; nvidia-smi topo -m tells of them",
-                       facts_.origin));
-      return;
-    }
-    for (GpuFacts& gpu : facts_.gpus) {
-      gpu.links.push_back({.remote = Remote::nvswitch, .count = *board.links});
-    }
-    note(
-        fmt::format("{} does not tell of NVLinks; {} of this model are on a board where each has {} to NVSwitches, and "
-                    "so they are here",
-                    facts_.origin, facts_.gpus.size(), *board.links));
-  }
-
-  /// Memory that is a domain of the system, or a model that has it, tells of a link to the processor.
-  void join_processors() {
-    for (std::size_t i = 0; i < facts_.gpus.size(); ++i) {
-      GpuFacts& gpu = facts_.gpus[i];
-      if (gpu.coherent && !models_[i].c2c && gpu.model.empty()) {
-        const auto like =
-            std::ranges::find_if(gpu_table(), [](const GpuModel& model) { return model.c2c.has_value(); });
-        models_[i].c2c = like->c2c;
-        models_[i].from_host = like->from_host;
-        models_[i].to_host = like->to_host;
-        models_[i].source = "as " + like->name;
-        assume("a GPU whose memory is a NUMA domain is joined to its processor as that of " + like->name, Better::name);
-      }
-      if (!models_[i].c2c || is_coherent(gpu)) continue;
-      const PciFacts& place = facts_.pci[pci_of(gpu)];
-      gpu.links.push_back({.kind = GpuLinks::Kind::c2c, .remote = Remote::memory, .remote_numa = place.numa});
-      SocketFacts& socket = facts_.sockets[static_cast<std::size_t>(place.socket)];
-      if (socket.cpu == Cpu::unknown) socket.cpu = Cpu::arm;
-      assume("GPUs of this model have NVLink-C2C to their processor, of which nobody tells", Better::xml);
-    }
-  }
-
-  /// Boards for consumers have no peer access over PCIe, whatever the wiring would let them.
-  void look_for_peers() {
-    const std::size_t gpus = facts_.gpus.size();
-    if (gpus < 2 || !facts_.peer_access.empty()) return;
-    const auto is_refused = [](const GpuModel& model) { return !model.pcie_peers.value_or(true); };
-    if (std::ranges::none_of(models_, is_refused)) {
-      assume("GPUs reach each other where the wiring lets them, for no driver was asked", Better::driver);
-      return;
-    }
-    facts_.peer_access.assign(gpus, std::vector<std::string>(gpus));
-    const auto on_switch = [&](std::size_t gpu) { return !links_to(gpu, Remote::nvswitch).empty(); };
-    for (std::size_t a = 0; a < gpus; ++a) {
-      for (std::size_t b = 0; b < gpus; ++b) {
-        const bool linked = (on_switch(a) && on_switch(b)) ||
-                            !links_to(a, Remote::gpu, facts_.gpus[b].bus_id).empty() ||
-                            !links_to(b, Remote::gpu, facts_.gpus[a].bus_id).empty();
-        if (a == b || linked || !(is_refused(models_[a]) || is_refused(models_[b]))) continue;
-        facts_.peer_access[a][b] = "its driver gives none over PCIe";
-      }
-    }
-    assume("the driver gives GPUs of this model no peer access over PCIe", Better::driver);
   }
 
   /// How many there are to `remote`, and the links of each kind as one.

@@ -485,6 +485,8 @@ TEST(NodePlatform, GpusBesideAGraceReachItsMemoryByC2c) {
   EXPECT_NEAR(GBps(sketch(node, "title").platform, "gpu0-numa0-c2c"), 447, 1e-9) << "as told";
   node.gpus[0] = {.bus_id = node.gpus[0].bus_id, .coherent = true};
   EXPECT_NEAR(GBps(sketch(node, "title").platform, "gpu0-numa0-c2c"), 450, 1e-9) << "its memory is a domain";
+  node.gpus[0].model = "NVIDIA Unheard-Of";
+  EXPECT_NEAR(GBps(sketch(node, "title").platform, "gpu0-numa0-c2c"), 450, 1e-9) << "whatever it is called";
   node.gpus[0].coherent = false;
   EXPECT_EQ(link(sketch(node, "title").platform, "gpu0-numa0-c2c"), nullptr);
 }

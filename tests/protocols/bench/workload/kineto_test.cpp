@@ -172,8 +172,8 @@ TEST(Kineto, WhatIsWrongIsNamed) {
   EXPECT_THAT(refused_with([](json& profile, json&) { profile["traceEvents"][0]["cat"] = 5; }),
               HasSubstr("no profile of PyTorch"));
   EXPECT_THAT(refused_with([](json&, json& args) { args = json::object(); }), HasSubstr("no 'Collective name'"));
-  EXPECT_THAT(refused_with([](json&, json& args) { args["Collective name"] = "coalesced"; }),
-              HasSubstr("'coalesced' is no collective that is known"));
+  EXPECT_THAT(refused_with([](json&, json& args) { args["Collective name"] = "unheard"; }),
+              HasSubstr("'unheard' is no collective that is known"));
   EXPECT_THAT(refused_with([](json&, json& args) { args["dtype"] = "Complex"; }), HasSubstr("no type that is known"));
   EXPECT_THAT(refused_with([](json&, json& args) { args["In msg nelems"] = -4; }), HasSubstr("no 'In msg nelems'"));
   EXPECT_THAT(refused_with([](json&, json& args) { args["Process Group Ranks"] = "[0, 0]"; }),
