@@ -31,11 +31,11 @@ class ConcurrentRank::Work {
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
-  void begin(const std::function<void()>& body) {
+  void begin(const std::function<void()>& body, std::uint64_t number) {
     body_ = &body;
+    number_ = number;
     waits_ = {};
     condition_ = nullptr;
-    ready_ = true;
     answer_.reset();
     failure_ = nullptr;
     fiber_.begin([](void* work) { static_cast<Work*>(work)->run(); }, this);
@@ -43,10 +43,9 @@ class ConcurrentRank::Work {
   [[nodiscard]] bool ended() const { return fiber_.ended(); }
   [[nodiscard]] std::exception_ptr failure() const { return failure_; }
 
-  void go_on() {
-    ready_ = false;
-    fiber_.go_on();
-  }
+  void go_on() { fiber_.go_on(); }
+  /// In the order in which works began.
+  [[nodiscard]] std::uint64_t number() const { return number_; }
 
   /// Called on the work: gives up the processor until somebody has an answer.
   std::optional<Completion> wait(std::span<const Op> ops, Seconds deadline) {
@@ -55,7 +54,7 @@ class ConcurrentRank::Work {
     fiber_.pause();
     return std::exchange(answer_, std::nullopt);
   }
-  /// Likewise, until `condition` holds or somebody says that it is ready.
+  /// Likewise, until `condition` holds or the work is to go on anyway.
   void wait(const std::function<bool()>& condition) {
     waits_ = {};
     condition_ = &condition;
@@ -64,13 +63,9 @@ class ConcurrentRank::Work {
   }
   [[nodiscard]] std::span<const Op> waits() const { return waits_; }
   [[nodiscard]] Seconds deadline() const { return deadline_; }
-  void answer(Completion completion) {
-    answer_ = completion;
-    ready_ = true;
-  }
-  void make_ready() { ready_ = true; }
+  void answer(Completion completion) { answer_ = completion; }
   [[nodiscard]] bool waits_for_others() const { return condition_ != nullptr; }
-  [[nodiscard]] bool can_go_on() const { return ready_ || (condition_ != nullptr && (*condition_)()); }
+  [[nodiscard]] bool condition_holds() const { return (*condition_)(); }
 
  private:
   void run() {
@@ -84,10 +79,10 @@ class ConcurrentRank::Work {
   std::unique_ptr<Stack> stack_;
   Fiber fiber_;
   const std::function<void()>* body_ = nullptr;
+  std::uint64_t number_ = 0;
   std::span<const Op> waits_{};
   Seconds deadline_{};
   const std::function<bool()>* condition_ = nullptr;  ///< it waits for other works instead
-  bool ready_ = false;                                ///< to begin, or to go on
   std::optional<Completion> answer_{};
   std::exception_ptr failure_{};
 };
@@ -95,10 +90,16 @@ class ConcurrentRank::Work {
 ConcurrentRank::ConcurrentRank(MeasuredRank& inner) : DecoratedRank(inner) {}
 ConcurrentRank::~ConcurrentRank() = default;
 
+std::uint64_t ConcurrentRank::IsOlder::number(const Work* work) { return work->number(); }
+
 void ConcurrentRank::resume(Work& work) {
+  ready_.erase(&work);
+  conditional_.erase(&work);
   running_ = &work;
   work.go_on();
   running_ = nullptr;
+  if (work.waits_for_others()) conditional_.insert(&work);
+  if (work.ended()) ++ended_;
 }
 
 ConcurrentRank::Work& ConcurrentRank::begin(const std::function<void()>& body) {
@@ -108,8 +109,9 @@ ConcurrentRank::Work& ConcurrentRank::begin(const std::function<void()>& body) {
   }
   Work& work = *free_.back();
   free_.pop_back();
-  work.begin(body);
+  work.begin(body, ++begun_);
   live_.push_back(&work);
+  ready_.insert(&work);
   return work;
 }
 
@@ -142,7 +144,7 @@ void ConcurrentRank::wait_until(const std::function<bool()>& condition) {
 void ConcurrentRank::drive() {
   while (true) {
     const bool moved = go_on();
-    std::erase_if(live_, &Work::ended);
+    if (std::exchange(ended_, 0) > 0) std::erase_if(live_, &Work::ended);
     if (live_.empty()) break;
     if (moved) continue;  // what a work waits for may hold now
     try {
@@ -156,14 +158,24 @@ void ConcurrentRank::drive() {
 
 bool ConcurrentRank::go_on() {
   bool moved = false;
-  for (std::size_t i = 0; i < live_.size(); ++i) {  // NOLINT(modernize-loop-convert): works begin others
-    Work& work = *live_[i];
-    if (work.ended() || !work.can_go_on()) continue;
+  std::uint64_t last = 0;
+  while (Work* const work = next_behind(last)) {
     moved = true;
-    resume(work);
-    if (work.ended() && work.failure()) fail(work.failure());
+    last = work->number();
+    resume(*work);
+    if (work->ended() && work->failure()) fail(work->failure());
   }
   return moved;
+}
+
+/// The oldest of those that began behind that one and can go on; null: none can.
+ConcurrentRank::Work* ConcurrentRank::next_behind(std::uint64_t number) const {
+  const auto ready = ready_.upper_bound(number);
+  for (auto other = conditional_.upper_bound(number); other != conditional_.end(); ++other) {
+    if (ready != ready_.end() && (*other)->number() >= (*ready)->number()) break;
+    if ((*other)->condition_holds()) return *other;
+  }
+  return ready == ready_.end() ? nullptr : *ready;
 }
 
 /// All others go on once more, to be cancelled.
@@ -171,7 +183,9 @@ void ConcurrentRank::fail(std::exception_ptr with) {
   if (cancelled_) return;
   failure_ = std::move(with);
   cancelled_ = true;
-  for (Work* work : live_) work->make_ready();
+  for (Work* work : live_) {
+    if (!work->ended()) ready_.insert(work);
+  }
 }
 
 /// Until something has ended, or the first deadline has passed.
@@ -190,10 +204,12 @@ void ConcurrentRank::wait_for_all() {
     Work& owner = *owners_[completion->index];
     const auto first = std::ranges::find(owners_, &owner) - owners_.begin();
     owner.answer({completion->index - static_cast<std::size_t>(first), completion->status});
+    ready_.insert(&owner);
   }
   const Seconds now = inner().now();
+  if (now < *deadline) return;
   for (Work* work : live_) {
-    if (!work->waits_for_others() && now >= work->deadline()) work->make_ready();
+    if (!work->waits_for_others() && now >= work->deadline()) ready_.insert(work);
   }
 }
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -35,18 +37,33 @@ class ConcurrentRank final : public DecoratedRank {
 
  private:
   class Work;
+  struct IsOlder {
+    using is_transparent = void;  // NOLINT(readability-identifier-naming): the name that the library looks for
+    static std::uint64_t number(const Work* work);
+    static std::uint64_t number(std::uint64_t itself) { return itself; }
+    template <class One, class Other>
+    bool operator()(const One& one, const Other& other) const {
+      return number(one) < number(other);
+    }
+  };
+  using ByAge = std::set<Work*, IsOlder>;
   Work& begin(const std::function<void()>& body);
   void resume(Work& work);
   /// Until all live works have ended.
   void drive();
   /// Every work that can goes on until it waits; false: none could.
   bool go_on();
+  [[nodiscard]] Work* next_behind(std::uint64_t number) const;
   void fail(std::exception_ptr with);
   void wait_for_all();
 
   std::vector<std::unique_ptr<Work>> works_;  ///< their stacks are used again
   std::vector<Work*> free_;
   std::vector<Work*> live_;  ///< in the order in which they began
+  ByAge ready_;              ///< of these: to begin, or to go on
+  ByAge conditional_;        ///< wait for other works
+  std::uint64_t begun_ = 0;
+  std::size_t ended_ = 0;  ///< of the live ones
   Work* running_ = nullptr;
   bool cancelled_ = false;
   std::exception_ptr failure_{};  ///< the first

@@ -71,7 +71,6 @@ struct Operation final : FlowListener, QueuedEvent, std::enable_shared_from_this
   State state = State::unmatched;
   Status status = Status::delivered;
   bool abandoned = false;
-  bool seen = false;          ///< the rank knows that it has ended
   bool occupies_cpu = false;  ///< the calling CPU, until the copy has ended
   bool by_event = false;      ///< the rank learns of its end by an event, and not by a word in memory
 

@@ -23,6 +23,8 @@ class OperationTable {
   void add(const OperationPtr& operation);
   /// The operation goes out of the table. A UsageError where there is none.
   OperationPtr take(Op op);
+  /// The rank knows that it has ended. Nothing of one that is not in the table.
+  void see(const Operation& operation);
   /// The first of them that the rank knows to have ended, which goes out of the table. A UsageError for an operation
   /// that is not in it.
   std::optional<Completion> take_seen(std::span<const Op> ops);
@@ -30,11 +32,18 @@ class OperationTable {
   [[nodiscard]] const OperationPtr& find(Op op) const;
 
  private:
+  /// Of a place: what a wait for many looks at lies side by side.
+  struct Entry {
+    Op op{};  ///< no operation: the place is free
+    bool seen = false;
+    OperationPtr operation{};
+  };
   [[nodiscard]] static std::size_t place_of(Op op);
+  [[nodiscard]] const Entry& entry(Op op) const;
 
   RankId owner_;
   std::uint64_t next_ = 1;
-  std::vector<OperationPtr> operations_;  ///< by place; null: it is free
+  std::vector<Entry> entries_;  ///< by place
   std::vector<std::size_t> free_;
 };
 

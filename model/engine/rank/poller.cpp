@@ -21,7 +21,7 @@ bool Poller::poll() {
 template <class Found>
 bool Poller::see(Found found) {
   const auto others = std::stable_partition(ended_.begin(), ended_.end(), std::not_fn(found));
-  for (auto ended = others; ended != ended_.end(); ++ended) (*ended)->seen = true;
+  for (auto ended = others; ended != ended_.end(); ++ended) operations_.see(**ended);
   const bool any = others != ended_.end();
   ended_.erase(others, ended_.end());
   return any;
@@ -48,7 +48,7 @@ bool Poller::poll_copies(const Queue& stream) {
     const OperationPtr first = std::move(*oldest);
     ended_.erase(oldest);
     cpu_.be_busy(first->report.completion);
-    first->seen = true;
+    operations_.see(*first);
     const auto under_way = std::ssize(stream.behind) + std::ssize(stream.operations);
     if (std::ranges::count_if(ended_, of_stream) + under_way < 2) continue;
     if (under_way > 0) {

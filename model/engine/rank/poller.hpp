@@ -7,18 +7,19 @@
 #include "model/engine/flows/platform_names.hpp"
 #include "model/engine/rank/cpu.hpp"
 #include "model/engine/rank/operation.hpp"
+#include "model/engine/rank/operation_table.hpp"
 #include "model/engine/rank/transport.hpp"
 #include "platforms/machine/platform.hpp"
 
 namespace twinlink::model {
 
 /// A rank asks for all that is under way, again and again, as a rank on a real machine does, and its CPU is busy with
-/// that. What it has found is `seen`.
+/// that. What it has found is seen.
 class Poller {
  public:
-  /// `costs` on the rank's own `cpu`, that and its `transport` outlive it.
-  Poller(const RuntimeCosts& costs, Cpu& cpu, const Transport& transport)
-      : costs_(costs), cpu_(cpu), transport_(transport) {}
+  /// `costs` on the rank's own `cpu`, that, its `transport` and its `operations` outlive it.
+  Poller(const RuntimeCosts& costs, Cpu& cpu, const Transport& transport, OperationTable& operations)
+      : costs_(costs), cpu_(cpu), transport_(transport), operations_(operations) {}
   Poller(const Poller&) = delete;
   Poller& operator=(const Poller&) = delete;
 
@@ -43,6 +44,7 @@ class Poller {
   const RuntimeCosts& costs_;
   Cpu& cpu_;
   const Transport& transport_;
+  OperationTable& operations_;
   std::vector<OperationPtr> ended_;  ///< in the order of their ends
 };
 

@@ -41,7 +41,7 @@ SimRank::SimRank(SimWorld& world, RankId id)
       routes_(world, id, ways_),
       transport_(world, event_queue_, routes_,
                  [this](const OperationPtr& operation, Status status) { end(operation, status); }),
-      poller_(world.costs(id).runtime, cpu_, transport_) {
+      poller_(world.costs(id).runtime, cpu_, transport_, operations_) {
   world_.ranks.at(static_cast<std::size_t>(id.value)) = this;
 }
 
@@ -366,7 +366,7 @@ void SimRank::let_know(const OperationPtr& operation, Status status) {
   if (!operation->abandoned) operation->let_go();
   const bool between_host_buffers = operation->occupies_cpu && !operation->by_event;
   if (operation->kind == Operation::Kind::send_control || between_host_buffers) {
-    operation->seen = true;  // this rank's own CPU has ended it
+    operations_.see(*operation);  // this rank's own CPU has ended it
   } else if (!operation->abandoned) {
     poller_.add(operation);
   }
