@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <vector>
 
 #include "protocols/core/tags.hpp"
@@ -15,8 +16,9 @@ struct Facts {
   Level farthest = Level::loc;
   std::uint8_t switched = 1;
   std::uint8_t all_meet = 1;
-  std::uint8_t one_island = 1;
+  std::uint8_t even = 1;  ///< islands follow each other, all as large as the first one
   std::uint8_t reduces = 1;
+  std::uint16_t each = 0;  ///< ranks of the first one, where these are so few
 };
 static_assert(sizeof(Facts) <= ControlMessage::kCapacity);
 
@@ -39,7 +41,6 @@ class Own {
 
   void tell(Facts& facts) const {
     const int self = rank_.id().value;
-    if (island_ != 0) facts.one_island = 0;
     std::vector<const Path*> row;  // by member of the island; null: this one
     std::size_t own = 0;
     for (int r = 0; r < rank_.ranks(); ++r) {
@@ -49,6 +50,7 @@ class Own {
       if (r == self) own = row.size();
       row.push_back(path);
     }
+    tell_of_size(facts, row.size());
     for (const Path* path : row) {
       if (path != nullptr && !meet_in_memory(*path, geometry_)) facts.all_meet = 0;
     }
@@ -56,6 +58,12 @@ class Own {
   }
 
  private:
+  /// Rank 0 is the first to say something.
+  void tell_of_size(Facts& facts, std::size_t size) const {
+    const int self = rank_.id().value;
+    if (self == 0 && size <= std::numeric_limits<std::uint16_t>::max()) facts.each = static_cast<std::uint16_t>(size);
+    if (size != facts.each || island_ != self / static_cast<int>(size) * static_cast<int>(size)) facts.even = 0;
+  }
   /// GPUs that may not meet in memory meet in that of the CPU.
   void tell_of_first(Facts& facts, std::size_t own, const std::vector<const Path*>& row) const {
     for (std::size_t member = 0; member < row.size(); ++member) {
@@ -135,9 +143,11 @@ Outcome agree(Rank& rank, const Geometry& geometry, Seconds deadline, Agreement&
       .links = facts.links, .levels = facts.levels, .farthest = facts.farthest, .switched = facts.switched != 0};
   const auto self = static_cast<std::size_t>(rank.id().value);
   const auto ranks = static_cast<std::size_t>(rank.ranks());
-  agreement.island.assign(ranks, 0);
-  if (facts.one_island != 0) return {};
   agreement.island.clear();
+  if (facts.even != 0) {
+    for (std::size_t r = 0; r < ranks; ++r) agreement.island.push_back(static_cast<std::int32_t>(r - r % facts.each));
+    return {};
+  }
   for (std::size_t first = 0; first < ranks; first += Islands::kRanks) {
     Islands islands;
     Outcome outcome = round.go(islands, [&](Islands& all) {

@@ -97,13 +97,28 @@ TEST(NcclAgreement, OneRankThatDiffersIsEnough) {
   }
 }
 
-/// A token has room for 32 of them.
+/// A token has room for 32 of them; of islands that follow each other, all of one size, that is enough.
 TEST(NcclAgreement, OfManyIslandsNamesEach) {
   for (const int ranks : {2, 31, 32, 33, 64, 70}) {
     std::vector<std::int32_t> each(static_cast<std::size_t>(ranks));
     std::iota(each.begin(), each.end(), 0);
     agree_on(ranks, Level::pxb, nodes_in_turn(ranks), [&](const Agreement& all) { EXPECT_EQ(all.island, each); });
+    const int nodes = (ranks + 1) / 2;
+    for (std::int32_t& island : each) island %= nodes;
+    agree_on(ranks, Level::pxb, nodes_in_turn(nodes), [&](const Agreement& all) { EXPECT_EQ(all.island, each); });
   }
+}
+
+TEST(NcclAgreement, OfIslandsOneBehindTheOtherTheLastMayBeSmaller) {
+  const PathOf blocks_of_three = [](int self, int peer) {
+    Path path{.same_node = self / 3 == peer / 3};
+    path.peer_access = path.same_node ? Answer::granted() : Answer::refused("other node");
+    return path;
+  };
+  agree_on(6, Level::pxb, blocks_of_three,
+           [](const Agreement& all) { EXPECT_THAT(all.island, ElementsAre(0, 0, 0, 3, 3, 3)); });
+  agree_on(5, Level::pxb, blocks_of_three,
+           [](const Agreement& all) { EXPECT_THAT(all.island, ElementsAre(0, 0, 0, 3, 3)); });
 }
 
 /// Two nodes of four GPUs, the second one's first: of rank 1, which has GPU 1 there.
