@@ -115,8 +115,8 @@ Seconds simulate(const Platform& platform, std::span<const Place> places,
   s4u::Engine::set_config(std::string("contexts/stack-size:") + kStackKiB);
 
   EventLoop loop(engine, options.engine == SimulationOptions::Engine::exact);
-  Machine machine(loop.network(), topology, places);
-  SimWorld world(topology, machine, loop, places, options.observer);
+  Machine machine(loop.network(), topology, places, options.folding);
+  SimWorld world(topology, machine, loop, places, options.observer, options.folding);
   world.programs.observer = options.on_block_step;
   if (options.on_flow) loop.network().observe(options.on_flow);
   if (options.link_use != nullptr) *options.link_use = [&] { return machine.link_use(); };
@@ -124,7 +124,7 @@ Seconds simulate(const Platform& platform, std::span<const Place> places,
   // Deadlines of waits that have ended may lie behind it.
   Seconds end{};
   std::deque<SimRank> ranks;
-  for (int number = 0; number < static_cast<int>(places.size()); ++number) {
+  for (int number = 0; number < static_cast<int>(world.standing()); ++number) {
     SimRank& rank = ranks.emplace_back(world, RankId{number});
     loop.scheduler().add([&body, &rank, &end] {
       body(rank);

@@ -24,6 +24,7 @@
 
 namespace twinlink::model {
 
+class Folding;
 struct FlowRecord;
 struct LinkUse;
 
@@ -33,6 +34,9 @@ struct SimulationOptions {
   /// there to check the former.
   enum class Engine { automatic, exact };
   Engine engine = Engine::automatic;
+  /// Which ranks stand for all: `body` runs on these alone. Null: each for itself. Not with later faults, with `exact`,
+  /// nor where ways go round full links. Outlives the simulation.
+  const Folding* folding = nullptr;
   /// Told of every operation when it ends; may be empty.
   OpObserver observer{};
   /// Told of every step of a program's thread blocks when it ends; may be empty.
@@ -51,7 +55,7 @@ struct SimulationOptions {
   std::function<std::vector<LinkUse>()>* link_use = nullptr;
 };
 
-/// Runs `body` once per place, all in simulated parallel, and returns the simulated time at the end. The first
+/// Runs `body` once per place, or per rank that stands for others, all in simulated parallel, and returns the simulated time at the end. The first
 /// exception of any rank ends all ranks and is rethrown. Ranks that wait for each other for ever are an Error.
 /// Once per process: SimGrid's engine cannot be started a second time.
 Seconds simulate(const Platform& platform, std::span<const Place> places,

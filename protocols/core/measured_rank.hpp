@@ -16,6 +16,9 @@ class MeasuredRank : public Rank {
  public:
   using Rank::Rank;
 
+  /// Ranks 0 to standing()-1 run, and each other one does what one of these does: all of them, but in a simulation of
+  /// ranks that are alike.
+  [[nodiscard]] virtual int standing() const { return ranks(); }
   /// How long this rank's CPU has been busy so far with what it started, took in and copied. Waiting does not count in
   /// a simulation; it does on a real machine, where a rank that waits asks again and again. Empty: the backend does not
   /// measure it.

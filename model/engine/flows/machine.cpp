@@ -65,8 +65,12 @@ std::string simgrid_version() {
   return std::to_string(major) + "." + std::to_string(minor);
 }
 
-Machine::Machine(FlowNetwork& network, const Topology& topology, std::span<const Place> places)
-    : topology_(topology), network_(network), fabric_(topology.platform().fabric), cpus_(places.size()) {
+Machine::Machine(FlowNetwork& network, const Topology& topology, std::span<const Place> places, const Folding* folding)
+    : topology_(topology),
+      network_(network),
+      folding_(folding),
+      fabric_(topology.platform().fabric),
+      cpus_(places.size()) {
   for (const Place& place : places) topology.require(place);
   lay_out_slots();
 }
@@ -308,7 +312,7 @@ FlowRoute Machine::through_switch(int node, std::size_t gpu, std::span<const std
   append(route, node, slots);
   const Rate most = slowed_ != nullptr ? adding_up(Topology(*slowed_), gpu) : adding_up(topology_, gpu);
   const auto cross = [&](std::size_t which, bool to_switch) {
-    SharedLink*& shared = added_up_[{topology_.copy_of(node), which, to_switch}];
+    SharedLink*& shared = added_up_[{copy_of(node), which, to_switch}];
     if (shared == nullptr) shared = &network_.add_link(most);
     route.links.push_back(shared);
   };
@@ -324,7 +328,7 @@ FlowRoute Machine::through_fabric(std::span<const SummedEnd> ends) {
     const int node = end.from.node;
     append(route, node, slots_out(end.from.location, end.nic));
     append(route, node, slots_in(end.nic, end.to));
-    SharedLink*& summed = summed_[{topology_.copy_of(node), end.nic}];
+    SharedLink*& summed = summed_[{copy_of(node), end.nic}];
     if (summed == nullptr) summed = &network_.add_link(fabric_->reduces.value().value);
     route.links.push_back(summed);
     for (const auto& [from, to] : {std::pair(&ends.front(), &end), std::pair(&end, &ends.front())}) {
@@ -342,7 +346,7 @@ FlowRoute Machine::through_fabric(std::span<const SummedEnd> ends) {
 }
 
 void Machine::append(FlowRoute& route, int node, const LinkSlots& slots) {
-  const int copy = topology_.copy_of(node);
+  const int copy = copy_of(node);
   NodeLinks& links = nodes_.try_emplace(copy, no_link_ + 1, nullptr).first->second;
   for (const std::size_t slot : slots) {
     if (links[slot] == nullptr) {
@@ -353,9 +357,14 @@ void Machine::append(FlowRoute& route, int node, const LinkSlots& slots) {
   }
 }
 
+int Machine::copy_of(int node) const {
+  return topology_.copy_of(folding_ == nullptr ? node : folding_->node(node));
+}
+
 SharedLink& Machine::between_switches(const FabricWay::Hop& hop) {
-  SharedLink*& link = between_switches_[hop.link];
-  if (link == nullptr) link = &network_.add_link(hop.rate);
+  const Folding::Link of = folding_ == nullptr ? Folding::Link{hop.link} : folding_->link(hop.link);
+  SharedLink*& link = between_switches_[of.link];
+  if (link == nullptr) link = &network_.add_link(Rate{hop.rate.bytes_per_second() * of.share});
   return *link;
 }
 
@@ -383,7 +392,7 @@ std::vector<FlowRoute> Machine::copy(int node, End from, End to, bool cached) {
     append(routes.back(), node, known.slots);
     if (known.both_ways) {
       const auto [first, last] = std::minmax(from.location.index, to.location.index);
-      routes.back().links.emplace_back(&driver_between(topology_.copy_of(node), first, last, *known.both_ways));
+      routes.back().links.emplace_back(&driver_between(copy_of(node), first, last, *known.both_ways));
     }
   }
   return routes;
@@ -393,7 +402,7 @@ std::vector<FlowRoute> Machine::block(int node, End from, End to, std::optional<
   SharedLink* kernel = nullptr;
   const CopyCost cost = find_copy_cost(topology_, from, to);
   if (cost.rate && cost.kind && cost.gpu) {
-    SharedLink*& shared = kernels_[{topology_.copy_of(node), *cost.gpu, *cost.kind}];
+    SharedLink*& shared = kernels_[{copy_of(node), *cost.gpu, *cost.kind}];
     if (shared == nullptr) shared = &network_.add_link(*cost.rate);
     kernel = shared;
   }

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "model/engine/flows/flow.hpp"
+#include "model/engine/flows/folding.hpp"
 #include "model/engine/flows/platform_names.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/core/path.hpp"
@@ -52,8 +53,10 @@ struct LinkUse {
 
 class Machine {
  public:
-  /// Its links are in `network`. A UsageError for places that the platform does not have.
-  Machine(FlowNetwork& network, const Topology& topology, std::span<const Place> places);
+  /// Its links are in `network`. With `folding` those of the nodes that stand for all, which outlives it. A UsageError
+  /// for places that the platform does not have.
+  Machine(FlowNetwork& network, const Topology& topology, std::span<const Place> places,
+          const Folding* folding = nullptr);
 
   // The links that the bytes cross, and the limit of the transfer itself: of each of its ways, which are several for
   // interleaved memory and for messages over several adapters.
@@ -147,12 +150,14 @@ class Machine {
   void append(FlowRoute& route, int node, const LinkSlots& slots);
   [[nodiscard]] SharedLink& driver_between(int node, std::size_t a, std::size_t b, Rate both_ways);
   void append(FlowRoute& route, const FabricWay& way);
+  [[nodiscard]] int copy_of(int node) const;  ///< of the graph; of the node that stands for it
   [[nodiscard]] SharedLink& between_switches(const FabricWay::Hop& hop);
   [[nodiscard]] bool cpus_copy() const { return topology_.platform().intra_node.copied_by != CopiedBy::none; }
   [[nodiscard]] SharedLink& cpu_of(RankId rank);
 
   const Topology& topology_;
   FlowNetwork& network_;
+  const Folding* folding_;  ///< null: each node has links of its own
   std::vector<bool> cut_;  ///< by link of a node
   std::unordered_set<const SharedLink*> cut_links_;
   bool any_cut_ = false;

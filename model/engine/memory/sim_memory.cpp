@@ -115,7 +115,8 @@ Buffer SimMemory::open(RankId owner, const IpcHandle& handle, const Path& path) 
   std::memcpy(&token, handle.token.data(), sizeof token);
   const auto found = job_.exports.find(token.serial);
   const auto allocation = found == job_.exports.end() ? nullptr : found->second.lock();
-  if (token.magic != kMagic || token.owner != owner.value || allocation == nullptr || allocation->owner != owner ||
+  const RankId has = job_.folding == nullptr ? owner : job_.folding->standing_for(owner);
+  if (token.magic != kMagic || token.owner != has.value || allocation == nullptr || allocation->owner != has ||
       allocation->content.size().count() != handle.size) {
     throw UsageError("the handle names no memory that rank " + std::to_string(owner.value) + " has exported");
   }
@@ -129,7 +130,7 @@ Buffer SimMemory::open(RankId owner, const IpcHandle& handle, const Path& path) 
     throw UsageError("memory of another node can be opened once its owner has registered it: it has no key yet");
   }
   ++allocation->opened;
-  return insert({allocation, std::make_shared<Opening>()});
+  return insert({allocation, std::make_shared<Opening>(Opening{.owner = owner})});
 }
 
 void SimMemory::close(Buffer buffer) {

@@ -38,6 +38,7 @@ struct Allocation {
 
 /// A peer's allocation that a rank has opened, once for every time.
 struct Opening {
+  RankId owner{};  ///< as this rank knows it: who stands for that one has the allocation
   int in_use = 0;  ///< operations in flight that use this opening, abandoned ones not counted
 };
 
@@ -50,6 +51,8 @@ struct Part {
 
   /// The operations in flight that use the bytes in this way.
   [[nodiscard]] int& users() const { return opening ? opening->in_use : allocation->in_use; }
+  /// Whose memory it is to the rank that has the part.
+  [[nodiscard]] RankId owner() const { return opening ? opening->owner : allocation->owner; }
   [[nodiscard]] End end() const { return {allocation->site.location, allocation->memory}; }
   [[nodiscard]] Content content() const { return allocation->content.slice(offset, length); }
   /// An operation uses the bytes from now on, or not any more. Nothing without an allocation.
@@ -66,6 +69,7 @@ struct JobMemory {
   /// What ranks can open: allocations that have been exported, by serial.
   std::unordered_map<std::uint64_t, std::weak_ptr<Allocation>> exports{};
   std::map<std::pair<int, std::size_t>, Bytes> device_memory_used{};  ///< by node and GPU
+  const Folding* folding = nullptr;                                   ///< null: each rank has memory of its own
 };
 
 class SimMemory {

@@ -1,8 +1,8 @@
 // Mailbox: what peers have sent to a rank, and what that rank waits for from them. A sender puts its message into the
 // receiver's mailbox itself, for all ranks are in one process.
 //
-//   rank(to).mailbox_.post(id_, tag, arrival, message);     // a control message, a signal, an acknowledgement
-//   send->partner = rank(to).mailbox_.match(id_, send);     // a message: has the receive been posted?
+//   rank(to).mailbox_.post(seen_by(to), tag, arrival, message);     // a control message, a signal, an acknowledgement
+//   send->partner = rank(to).mailbox_.match(seen_by(to), send);     // a message: has the receive been posted?
 #pragma once
 
 #include <cstddef>

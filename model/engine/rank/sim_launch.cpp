@@ -38,7 +38,7 @@ SimProgram::Link SimRank::program_link(const gpu::Link& link, Rate rate, Rate pa
   if (link.theirs.buffer.id != 0) {
     result.theirs = program_memory(link.theirs, !link.carried);
     const End there = end_of(result.theirs, Engine::kernel, gpu);
-    const RankId peer = result.theirs.allocation->owner;
+    const RankId peer = result.theirs.owner();
     if (result.theirs.opening && !path_to(peer).device_mapping) {
       drive_adapter(peer, there.location, result);
       return result;
@@ -129,7 +129,7 @@ void SimRank::add_switch(std::size_t peers, Rate rate, SimProgram::Parts& parts)
   const auto self = world_.gpu_of(id_);
   std::vector<std::size_t> others;
   for (const SimProgram::Link& link : std::span(parts.links).first(peers)) {
-    const RankId peer = link.theirs.allocation->owner;  // in a group of ranks not as the program counts
+    const RankId peer = link.theirs.owner();  // in a group of ranks not as the program counts
     if (const Answer reduces = path_to(peer).switch_reduces; !reduces) throw UnavailableError(reduces.reason);
     others.push_back(world_.gpu_of(peer));
   }

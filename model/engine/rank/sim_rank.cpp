@@ -124,9 +124,9 @@ Buffer SimRank::open_memory(RankId owner, const IpcHandle& handle) {
 
 void SimRank::close_memory(Buffer buffer) {
   if (world_.loop.aborting()) return;
-  const int node = memory_.part(View(buffer)).allocation->site.node;
+  const RankId owner = memory_.part(View(buffer)).owner();
   memory_.close(buffer);
-  const bool mapped = world_.topology.copy_of(node) == world_.copy_of(id_);
+  const bool mapped = world_.copy_of(owner) == world_.copy_of(id_);
   if (mapped && buffer.memory == Memory::device) cpu_.be_busy(world_.costs(id_).runtime.ipc_close.value);
 }
 
@@ -274,7 +274,7 @@ std::optional<Op> SimRank::meet() {
   Meeting& meeting = world_.meeting;
   meeting.present.push_back(operation);
   meeting.takes = std::max(meeting.takes, ways_.time_to_tell_all());
-  if (meeting.present.size() < world_.ranks.size()) return operation->op;
+  if (meeting.present.size() < world_.standing()) return operation->op;
   Meeting all = std::exchange(meeting, {});
   std::ranges::sort(all.present, {}, [](const OperationPtr& each) { return each->report.rank; });
   for (const OperationPtr& each : all.present) {
@@ -288,7 +288,7 @@ std::optional<Op> SimRank::meet() {
 Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) {
   require_transfer(to, from, stream);
   const OperationPtr operation = make_copy(to, from, stream, engine);
-  const RankId owner = operation->to.allocation->owner;
+  const RankId owner = operation->to.owner();
   if (!operation->to.opening) throw UsageError("put() writes into memory that was opened from a peer");
   if (signal) require_signal(*signal);
   operation->kind = Operation::Kind::put;
@@ -329,7 +329,7 @@ Op SimRank::await_signal(RankId peer, Tag tag, std::uint64_t& value) {
 void SimRank::end(const OperationPtr& operation, Status status) {
   if (operation->signal && status == Status::delivered) {
     rank(operation->peer)
-        .mailbox_.post(id_, signal_tag(operation->signal->tag), now() + operation->until_signal,
+        .mailbox_.post(seen_by(operation->peer), signal_tag(operation->signal->tag), now() + operation->until_signal,
                        ControlMessage(operation->signal->value));
   }
   if (operation->until_event > Seconds{} && status == Status::delivered) return await_event(operation);

@@ -50,6 +50,7 @@ class SimRank final : public MeasuredRank {
   void finish();
 
   Seconds now() override { return world_.now(); }
+  [[nodiscard]] int standing() const override { return static_cast<int>(world_.standing()); }
   [[nodiscard]] std::optional<Seconds> cpu_time() const override { return cpu_.worked(); }
   [[nodiscard]] const Path& path_to(RankId peer) const override;
   Answer check_peer_access(RankId peer) override;
@@ -92,7 +93,12 @@ class SimRank final : public MeasuredRank {
   }
 
  private:
-  [[nodiscard]] SimRank& rank(RankId id) const { return *world_.ranks[static_cast<std::size_t>(id.value)]; }
+  /// Who stands for it, where not all are simulated.
+  [[nodiscard]] SimRank& rank(RankId id) const { return world_.standing_for(id); }
+  /// Who this rank is to that one.
+  [[nodiscard]] RankId seen_by(RankId peer) const {
+    return world_.folding == nullptr ? id_ : world_.folding->seen_by(peer, id_);
+  }
   void require_peer(RankId rank) const;  ///< another rank than this one
   Buffer allocate_on(RankId owner, Bytes size);
 

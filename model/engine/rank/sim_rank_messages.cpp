@@ -64,7 +64,7 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   operation->stages = ways_.stages(*operation);
   cpu_.be_busy(operation->report.overhead);
 
-  operation->partner = rank(to).mailbox_.match(id_, operation);
+  operation->partner = rank(to).mailbox_.match(seen_by(to), operation);
   operation->report.latency += ways_.latency(*operation) + ways_.adapter_turn(*operation);
   operation->due = now() + operation->report.latency;
   if (operation->partner || operation->eager) transport_.start(operation, operation->due);
@@ -138,7 +138,7 @@ void SimRank::deliver(const OperationPtr& send) {
   send->partner.reset();
   SimRank& receiver = rank(receive->report.rank);
   if (send->status != Status::delivered) return receiver.complete(receive, send->status);
-  const RankId sender = send->report.rank;
+  const RankId sender = receive->peer;
   const Bytes sent = send->snapshot.size();
   const Bytes room = receive->to.length;
   const Bytes written = std::min(sent, room);
@@ -151,7 +151,7 @@ void SimRank::deliver(const OperationPtr& send) {
   if (send->acknowledged) {
     receive->report.completion += costs.sending_control();
     const Seconds arrival = now() + costs.control.value + receiver.ways_.latency_of_control(sender);
-    rank(sender).mailbox_.post(receiver.id_, acknowledgement_tag(send->tag), arrival, ControlMessage());
+    rank(sender).mailbox_.post(receiver.seen_by(sender), acknowledgement_tag(send->tag), arrival, ControlMessage());
   }
   receiver.complete(receive, sent == room ? Status::delivered : Status::wrong_size);
 }
@@ -171,7 +171,7 @@ Op SimRank::send_control(RankId to, Tag tag, const ControlMessage& message) {
   const Seconds arrival = now() + whole;
   cpu_.be_busy(operation->report.overhead);
   // What is lost nobody tells the sender.
-  if (!ways_.control_is_cut(to)) rank(to).mailbox_.post(id_, tag, arrival, message);
+  if (!ways_.control_is_cut(to)) rank(to).mailbox_.post(seen_by(to), tag, arrival, message);
   complete(operation, Status::delivered);
   return operation->op;
 }

@@ -5,11 +5,13 @@
 
 namespace twinlink::model {
 
-SimWorld::SimWorld(const Topology& of, Machine& on, EventLoop& by, std::span<const Place> places, OpObserver told)
+SimWorld::SimWorld(const Topology& of, Machine& on, EventLoop& by, std::span<const Place> places, OpObserver told,
+                   const Folding* alike)
     : topology(of),
       machine(on),
       loop(by),
       observer(std::move(told)),
+      folding(alike),
       ranks(places.size(), nullptr),
       places_(places.begin(), places.end()),
       caches_(of.graph()),
@@ -21,6 +23,7 @@ SimWorld::SimWorld(const Topology& of, Machine& on, EventLoop& by, std::span<con
                           .intra_node = on_cpu(platform().intra_node, speed),
                           .runtime = on_cpu(platform().runtime, speed)});
   }
+  memory.folding = alike;
   for (int number = 0; number < static_cast<int>(places.size()); ++number) {
     Place& place = places_[static_cast<std::size_t>(number)];
     gpus_.push_back(topology.gpu_of(place));

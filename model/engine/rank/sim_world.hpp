@@ -47,8 +47,9 @@ struct Meeting {
 
 class SimWorld {
  public:
-  /// The first three outlive it.
-  SimWorld(const Topology& of, Machine& on, EventLoop& by, std::span<const Place> places, OpObserver told);
+  /// The first three outlive it, as `alike` does; null: each rank is simulated.
+  SimWorld(const Topology& of, Machine& on, EventLoop& by, std::span<const Place> places, OpObserver told,
+           const Folding* alike);
   SimWorld(const SimWorld&) = delete;
   SimWorld& operator=(const SimWorld&) = delete;
 
@@ -58,7 +59,9 @@ class SimWorld {
   const OpObserver observer;  ///< may be empty
   JobMemory memory{};
   ProgramWorld programs{};
-  /// By number. All ranks are in this process: a message to a peer is an entry in the peer's own tables.
+  const Folding* const folding;  ///< may be null
+  /// By number; null: another one stands for it. All ranks are in this process: a message to a peer is an entry in the
+  /// peer's own tables.
   std::vector<SimRank*> ranks;
   Meeting meeting{};
   /// By members and tag, in the order in which they were begun: those that not all members have come to.
@@ -68,6 +71,13 @@ class SimWorld {
   [[nodiscard]] const Platform& platform() const { return topology.platform(); }
   [[nodiscard]] Seconds now() { return loop.clock().now(); }
 
+  /// How many ranks stand for all.
+  [[nodiscard]] std::size_t standing() const {
+    return folding == nullptr ? ranks.size() : static_cast<std::size_t>(folding->ranks());
+  }
+  [[nodiscard]] SimRank& standing_for(RankId rank) const {
+    return *ranks[index(folding == nullptr ? rank : folding->standing_for(rank))];
+  }
   [[nodiscard]] std::span<const Place> places() const { return places_; }
   [[nodiscard]] const Place& place(RankId rank) const { return places_[index(rank)]; }
   [[nodiscard]] std::size_t gpu_of(RankId rank) const { return gpus_[index(rank)]; }
