@@ -14,6 +14,7 @@
 
 #include "model/cli/commands.hpp"
 #include "model/cli/pages.hpp"
+#include "model/engine/flows/folding.hpp"
 #include "model/engine/simulation.hpp"
 #include "model/study/clustering.hpp"
 #include "model/study/idle_options.hpp"
@@ -115,6 +116,14 @@ std::vector<SizeTime> times_of(const bench::WorkloadSeries& series, bool chosen)
   return times;
 }
 
+/// Of a job that is large enough for some ranks to stand for all: how many are simulated, or why it is each of them.
+void tell_alike(const ReadyJob& ready, bench::WorkloadFile& file) {
+  const Alike& alike = ready.alike;
+  if (!alike.folding && alike.why_all.empty()) return;
+  file.environment.set("simulated_ranks", alike.folding ? alike.folding->ranks() : std::ssize(ready.places));
+  if (!alike.folding) file.environment.set("each_rank_simulated", alike.why_all);
+}
+
 /// How far a long row is, for who waits: all ranks' messages of all of its rounds.
 class RowProgress {
  public:
@@ -173,10 +182,15 @@ ExitCode run(Options options, const Program& program) {
                            .command = command_line,
                            .environment = environment_of(platform, options.platform)};
   note_all(idle_job_options(options.job, 1, plan, platform, options.platform.within_node, places));
+  const bool page = !options.report.empty();
+  if (page || options.why.any() || !options.timeline.empty()) {
+    ready.take_all("--links, --critical-path, --timeline and --report look at each rank");
+  }
+  tell_alike(ready, file);
   RoundWatch watch(static_cast<int>(places.size()));
   SimulationOptions simulation = options.job.simulation;
+  simulation.folding = ready.alike.folding.get();
   plan.on_point = bench::live_rows(file, std::cout);
-  const bool page = !options.report.empty();
   report::Document why;
   if (page || options.why.any()) {
     watch.watch(simulation, {.links = true, .path = page || options.why.path});

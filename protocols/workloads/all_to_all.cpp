@@ -11,7 +11,8 @@ namespace {
 class Blocks {
  public:
   Blocks(const Shape& shape, int rank, std::uint64_t elements)
-      : ranks_(static_cast<std::uint64_t>(shape.ranks)),
+      : shape_(shape),
+        ranks_(static_cast<std::uint64_t>(shape.ranks)),
         self_(rank),
         each_(std::max<std::uint64_t>(1, elements / ranks_)) {}
 
@@ -33,9 +34,11 @@ class Blocks {
 
  private:
   [[nodiscard]] std::uint64_t value(int sender, int receiver) const {
-    return static_cast<std::uint64_t>(sender) * ranks_ + static_cast<std::uint64_t>(receiver) + 1;
+    return static_cast<std::uint64_t>(shape_.content_of(sender)) * ranks_ +
+           static_cast<std::uint64_t>(shape_.content_of(receiver)) + 1;
   }
 
+  const Shape& shape_;
   std::uint64_t ranks_;
   int self_;
   std::uint64_t each_;

@@ -9,40 +9,50 @@ namespace twinlink::workloads {
 namespace {
 
 /// What rank `rank` has before it is added up: different for each, and no sum of few is another.
-std::uint64_t value_of(int rank) {
-  const auto r = static_cast<std::uint64_t>(rank) + 1;
+std::uint64_t value_of(const Shape& shape, int rank) {
+  const auto r = static_cast<std::uint64_t>(shape.content_of(rank)) + 1;
   return r * r * r;
 }
 
 /// Cubes of 1 to n add up to the square of what 1 to n add up to.
-std::uint64_t sum_of_all(int ranks) {
-  const auto n = static_cast<std::uint64_t>(ranks);
+std::uint64_t sum_of_all(const Shape& shape) {
+  const auto n = static_cast<std::uint64_t>(shape.distinct == 0 ? shape.ranks : shape.distinct);
   const std::uint64_t sum = n * (n + 1) / 2;
-  return sum * sum;
+  return sum * sum * (static_cast<std::uint64_t>(shape.ranks) / n);
 }
 
 Slice all_of(std::uint64_t elements) { return {Where::data, 0, elements}; }
 
+/// Of the whole buffer; or, where ranks have contents again, of the stretches that lie elsewhere on who has them.
+std::vector<Mark> marks_of(const Shape& shape, std::uint64_t elements, std::uint64_t value) {
+  if (shape.distinct == 0) return {{all_of(elements), value}};
+  std::vector<Mark> marks;
+  const int parts = shape.ranks / std::max(1, shape.distinct / shape.per_node);
+  for (int part = 0; part < parts; ++part) marks.push_back({part_of(elements, parts, part), value});
+  return marks;
+}
+
 Schedule all_reduce_of(const Shape& shape, int rank, std::uint64_t elements) {
   return {.data = elements,
-          .before = {{all_of(elements), value_of(rank)}},
-          .after = {{all_of(elements), sum_of_all(shape.ranks)}}};
+          .before = marks_of(shape, elements, value_of(shape, rank)),
+          .after = marks_of(shape, elements, sum_of_all(shape))};
 }
 
 Schedule all_gather_of(const Shape& shape, int rank, std::uint64_t elements) {
   Schedule schedule{.data = elements};
-  schedule.before = {{part_of(elements, shape.ranks, rank), value_of(rank)}};
-  for (int r = 0; r < shape.ranks; ++r) schedule.after.push_back({part_of(elements, shape.ranks, r), value_of(r)});
+  schedule.before = {{part_of(elements, shape.ranks, rank), value_of(shape, rank)}};
+  for (int r = 0; r < shape.ranks; ++r)
+    schedule.after.push_back({part_of(elements, shape.ranks, r), value_of(shape, r)});
   return schedule;
 }
 
 Schedule reduce_scatter_of(const Shape& shape, int rank, std::uint64_t elements) {
   Schedule schedule{.data = elements};
-  const auto factor = [](int part) { return static_cast<std::uint64_t>(part) + 1; };
+  const auto factor = [&](int part) { return static_cast<std::uint64_t>(shape.content_of(part)) + 1; };
   for (int part = 0; part < shape.ranks; ++part) {
-    schedule.before.push_back({part_of(elements, shape.ranks, part), value_of(rank) * factor(part)});
+    schedule.before.push_back({part_of(elements, shape.ranks, part), value_of(shape, rank) * factor(part)});
   }
-  schedule.after = {{part_of(elements, shape.ranks, rank), sum_of_all(shape.ranks) * factor(rank)}};
+  schedule.after = {{part_of(elements, shape.ranks, rank), sum_of_all(shape) * factor(rank)}};
   return schedule;
 }
 
@@ -183,7 +193,7 @@ Schedule direct_reduce_scatter(const Shape& shape, int rank, std::uint64_t eleme
 }
 
 Schedule tree_broadcast(const Shape& shape, int rank, std::uint64_t elements) {
-  Schedule schedule{.data = elements, .after = {{all_of(elements), value_of(0)}}};
+  Schedule schedule{.data = elements, .after = {{all_of(elements), value_of(shape, 0)}}};
   if (rank == 0) schedule.before = schedule.after;
   broadcast_from_first(schedule, shape.ranks, rank, all_of(elements));
   return schedule;
@@ -207,7 +217,7 @@ Schedule chain_broadcast(const Shape& shape, int rank, std::uint64_t elements) {
   constexpr std::uint64_t kMost = 64;
   const auto pieces = static_cast<int>(std::clamp<std::uint64_t>(elements / kPiece, 1, kMost));
   Schedule schedule{.data = elements};
-  for (int p = 0; p < pieces; ++p) schedule.after.push_back({part_of(elements, pieces, p), value_of(p)});
+  for (int p = 0; p < pieces; ++p) schedule.after.push_back({part_of(elements, pieces, p), value_of(shape, p)});
   if (rank == 0) schedule.before = schedule.after;
   for (int p = 0; p <= pieces; ++p) {
     Step step;
@@ -219,7 +229,7 @@ Schedule chain_broadcast(const Shape& shape, int rank, std::uint64_t elements) {
 }
 
 Schedule dissemination_barrier(const Shape& shape, int rank, std::uint64_t) {
-  Schedule schedule{.data = 1, .before = {{all_of(1), value_of(rank)}}};
+  Schedule schedule{.data = 1, .before = {{all_of(1), value_of(shape, rank)}}};
   for (int distance = 1; distance < shape.ranks; distance *= 2) {
     const Slice arrived{Where::scratch, schedule.scratch++, 1};
     const int to = (rank + distance) % shape.ranks;

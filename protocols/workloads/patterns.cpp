@@ -7,8 +7,8 @@ namespace twinlink::workloads {
 namespace {
 
 /// A message from a rank to another, told apart from all others of the pattern.
-std::uint64_t value_of(int sender, int number) {
-  return static_cast<std::uint64_t>(sender) * 64 + static_cast<std::uint64_t>(number) + 1;
+std::uint64_t value_of(const Shape& shape, int sender, int number) {
+  return static_cast<std::uint64_t>(shape.content_of(sender)) * 64 + static_cast<std::uint64_t>(number) + 1;
 }
 
 /// The messages of one rank. What it sends lies before what it receives.
@@ -57,8 +57,8 @@ class Messages {
 };
 
 /// Rank 0 is the first, its neighbours along the last side follow it.
-Schedule halo(int ranks, int rank, std::uint64_t elements, int dimensions) {
-  const std::vector<int> sides = grid_of(ranks, dimensions);
+Schedule halo(const Shape& shape, int rank, std::uint64_t elements, int dimensions) {
+  const std::vector<int> sides = grid_of(shape.ranks, dimensions);
   Messages messages(elements);
   int stride = 1;
   for (std::size_t d = sides.size(); d-- > 0; stride *= sides[d]) {
@@ -70,11 +70,11 @@ Schedule halo(int ranks, int rank, std::uint64_t elements, int dimensions) {
     const int down = neighbour(-1);
     const int axis = 2 * static_cast<int>(d);
     if (up == down) {  // two ranks share both faces, whose messages come in the order in which they are sent
-      messages.exchange(up, value_of(rank, axis), value_of(up, axis));
-      messages.exchange(up, value_of(rank, axis + 1), value_of(up, axis + 1));
+      messages.exchange(up, value_of(shape, rank, axis), value_of(shape, up, axis));
+      messages.exchange(up, value_of(shape, rank, axis + 1), value_of(shape, up, axis + 1));
     } else {
-      messages.exchange(up, value_of(rank, axis), value_of(up, axis + 1));
-      messages.exchange(down, value_of(rank, axis + 1), value_of(down, axis));
+      messages.exchange(up, value_of(shape, rank, axis), value_of(shape, up, axis + 1));
+      messages.exchange(down, value_of(shape, rank, axis + 1), value_of(shape, down, axis));
     }
   }
   return messages.take();
@@ -97,15 +97,15 @@ std::vector<int> grid_of(int ranks, int dimensions) {
 
 Schedule incast(const Shape& shape, int rank, std::uint64_t elements) {
   Messages messages(elements);
-  if (rank != 0) messages.send(0, value_of(rank, 0));
-  for (int other = 1; rank == 0 && other < shape.ranks; ++other) messages.receive(other, value_of(other, 0));
+  if (rank != 0) messages.send(0, value_of(shape, rank, 0));
+  for (int other = 1; rank == 0 && other < shape.ranks; ++other) messages.receive(other, value_of(shape, other, 0));
   return messages.take();
 }
 
 Schedule fan_out(const Shape& shape, int rank, std::uint64_t elements) {
   Messages messages(elements);
-  if (rank != 0) messages.receive(0, value_of(rank, 0));
-  for (int other = 1; rank == 0 && other < shape.ranks; ++other) messages.send(other, value_of(other, 0));
+  if (rank != 0) messages.receive(0, value_of(shape, rank, 0));
+  for (int other = 1; rank == 0 && other < shape.ranks; ++other) messages.send(other, value_of(shape, other, 0));
   return messages.take();
 }
 
@@ -114,7 +114,7 @@ Schedule bisection(const Shape& shape, int rank, std::uint64_t elements) {
   const int half = shape.ranks / 2;
   if (rank < 2 * half) {  // of an odd number the last stands by
     const int peer = rank < half ? rank + half : rank - half;
-    messages.exchange(peer, value_of(rank, 0), value_of(peer, 0));
+    messages.exchange(peer, value_of(shape, rank, 0), value_of(shape, peer, 0));
   }
   return messages.take();
 }
@@ -124,15 +124,15 @@ Schedule shift(const Shape& shape, int rank, std::uint64_t elements) {
   const int to = (rank + 1) % shape.ranks;
   const int from = (rank + shape.ranks - 1) % shape.ranks;
   if (to == from) {
-    messages.exchange(to, value_of(rank, 0), value_of(from, 0));
+    messages.exchange(to, value_of(shape, rank, 0), value_of(shape, from, 0));
   } else {
-    messages.send(to, value_of(rank, 0));
-    messages.receive(from, value_of(from, 0));
+    messages.send(to, value_of(shape, rank, 0));
+    messages.receive(from, value_of(shape, from, 0));
   }
   return messages.take();
 }
 
-Schedule halo_2d(const Shape& shape, int rank, std::uint64_t elements) { return halo(shape.ranks, rank, elements, 2); }
-Schedule halo_3d(const Shape& shape, int rank, std::uint64_t elements) { return halo(shape.ranks, rank, elements, 3); }
+Schedule halo_2d(const Shape& shape, int rank, std::uint64_t elements) { return halo(shape, rank, elements, 2); }
+Schedule halo_3d(const Shape& shape, int rank, std::uint64_t elements) { return halo(shape, rank, elements, 3); }
 
 }  // namespace twinlink::workloads

@@ -128,6 +128,10 @@ struct Shape {
   int per_node = 1;   ///< divides `ranks`
   Experts experts{};  ///< of what goes to them
   KvCache kv{};       ///< of the workload of that name
+  int distinct = 0;   ///< after so many ranks contents are those of the first ones again; 0: none are
+
+  /// The rank whose contents it has.
+  [[nodiscard]] int content_of(int rank) const { return distinct == 0 ? rank : rank % distinct; }
 };
 
 /// The part of rank `index` of `count`, where `elements` are shared out: the first ones have one more.

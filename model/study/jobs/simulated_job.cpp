@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "model/engine/flows/folding.hpp"
 #include "model/study/referee.hpp"
 #include "model/study/shares.hpp"
 #include "platforms/tools/placement.hpp"
@@ -85,7 +86,19 @@ ReadyJob ready_job(const Platform& platform, SimulatedJob job) {
   ready.plan.room = room_of(platform, ready.places);
   ready.plan.judge = [referee = std::make_shared<const Referee>(platform, ready.places)](
                          const bench::WorkloadPlan& plan, bench::WorkloadPoint& point) { referee->judge(plan, point); };
+  if (static_cast<int>(ready.places.size()) < job.alike_from) return ready;
+  ready.alike = find_alike(platform, ready.places, ready.plan);
+  if (!ready.alike.folding) return ready;
+  ready.plan.shape->distinct = ready.alike.folding->ranks();
+  const bool exact = job.simulation.engine == SimulationOptions::Engine::exact;
+  if (exact) ready.take_all("--engine exact shares links among the flows of each rank");
   return ready;
+}
+
+void ReadyJob::take_all(std::string why) {
+  if (!alike.folding) return;
+  alike = {.why_all = std::move(why)};
+  plan.shape->distinct = 0;
 }
 
 void let_faults_begin(bench::WorkloadPlan& plan, SimulationOptions& simulation, std::function<void()>& begins) {
@@ -99,6 +112,7 @@ void let_faults_begin(bench::WorkloadPlan& plan, SimulationOptions& simulation, 
 MessageTimes simulate_job(const Platform& platform, const SimulatedJob& job) {
   ReadyJob ready = ready_job(platform, job);
   SimulationOptions simulation = job.simulation;
+  simulation.folding = ready.alike.folding.get();
   std::function<void()> faults_begin;
   let_faults_begin(ready.plan, simulation, faults_begin);
   MessageTimes times;

@@ -6,6 +6,7 @@
 
 #include "model/engine/flows/platform_names.hpp"
 #include "model/engine/simulation.hpp"
+#include "model/study/jobs/alike.hpp"
 #include "model/study/jobs/protocol_choice.hpp"
 #include "model/study/message_times.hpp"
 #include "platforms/machine/platform.hpp"
@@ -20,6 +21,8 @@ struct SimulatedJob {
   bench::WorkloadOptions workload{};
   std::string place = "packed";  ///< "packed", "spread", or a file
   int ranks = 0;                 ///< 0: all places
+  /// Some ranks may stand for all where the job has so many at least: below that all take no second.
+  int alike_from = 64;
   SimulationOptions simulation{};
 };
 
@@ -34,6 +37,10 @@ std::function<Bytes(RankId)> room_of(const Platform& platform, const std::vector
 struct ReadyJob {
   bench::WorkloadPlan plan{};
   std::vector<Place> places{};
+  Alike alike{};  ///< the plan and the simulation take it as it is
+
+  /// Each rank is simulated after all.
+  void take_all(std::string why);
 };
 /// A job whose protocols are chosen, on a platform that was read for them, which must outlive the job: a Referee judges
 /// its rows. A UsageError or InputError for what does not go together.

@@ -129,7 +129,7 @@ void meet_all(MeasuredRank& rank, Patience patience) {
 }
 
 int least_of_all(MeasuredRank& rank, int mine, Patience patience) {
-  const int ranks = rank.ranks();
+  const int ranks = rank.standing();
   const int self = rank.id().value;
   for (int distance = 1; distance < ranks; distance *= 2) {
     send_control_now(rank, RankId{(self + distance) % ranks}, ControlMessage(mine), patience);
@@ -215,13 +215,13 @@ std::vector<std::string> gather(MeasuredRank& rank, std::string_view mine, Patie
     return {};
   }
   std::vector<std::string> texts{std::string(mine)};
-  for (int guest = 1; guest < rank.ranks(); ++guest) texts.push_back(recv_text(rank, RankId{guest}, patience));
+  for (int guest = 1; guest < rank.standing(); ++guest) texts.push_back(recv_text(rank, RankId{guest}, patience));
   return texts;
 }
 
 std::string scatter(MeasuredRank& rank, const std::vector<std::string>& texts, Patience patience) {
   if (rank.id() != RankId{0}) return recv_text(rank, RankId{0}, patience);
-  for (int guest = 1; guest < rank.ranks(); ++guest) {
+  for (int guest = 1; guest < rank.standing(); ++guest) {
     send_text(rank, RankId{guest}, texts[static_cast<std::size_t>(guest)], patience);
   }
   return texts.front();

@@ -69,6 +69,8 @@ class Listener {
   std::vector<Op> awaited_;
 };
 
+// Where some ranks stand for all (MeasuredRank::standing()), every rank is one of these, here and in least_of_all().
+
 /// Rank 0 gets the text of every rank, in the order of the ranks; the others get nothing. All ranks call it.
 std::vector<std::string> gather(MeasuredRank& rank, std::string_view mine, Patience patience);
 /// Each rank gets its text from rank 0, which has those of all in the order of the ranks. All ranks call it.

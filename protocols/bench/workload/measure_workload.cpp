@@ -253,7 +253,9 @@ class WorkloadRun {
   void take_turns(Job& job, bool alone) {
     std::vector<std::string> texts(static_cast<std::size_t>(shape_.ranks), "[]");
     if (self_ == 0) {
-      job.turns.emplace(*job.algorithm, shape_, job.elements);
+      Shape shape = shape_;
+      shape.distinct = 0;  // of contents nobody asks, and to list those of all ranks takes long
+      job.turns.emplace(*job.algorithm, shape, job.elements);
       if (job.turns->known() && (!alone || job.turns->count() != 1)) job.timed = turns_to_time(*job.turns);
       std::vector<nlohmann::json> lists(texts.size(), nlohmann::json::array());
       for (const TimedTurn& turn : job.timed) {
@@ -298,6 +300,14 @@ class WorkloadRun {
       }
     }
     if (self_ != 0) return;
+    // Ranks that others stand for take what these do.
+    const auto standing = static_cast<std::size_t>(rank_.standing());
+    for (std::size_t i = 0; i < us.size(); ++i) {
+      of_all[i] *= static_cast<std::size_t>(shape_.ranks) / standing;
+      for (std::size_t rank = standing; rank < static_cast<std::size_t>(shape_.ranks); ++rank) {
+        us[i].push_back(us[i][rank - standing]);
+      }
+    }
     const double longest = job.turns->longest_us(times_of_kinds(*job.turns, job.timed, us, of_all));
     const bool whole = job.turns->count() == 1 && job.timed.front().one_in == 1 && !work_.training;
     predicted_us_[{job.algorithm, job.elements}] = {longest, whole};

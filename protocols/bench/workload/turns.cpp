@@ -1,6 +1,7 @@
 #include "protocols/bench/workload/turns.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <map>
 #include <numeric>
@@ -315,10 +316,12 @@ workloads::Step part_of(const workloads::Step& step, const Shape& shape, int ran
   if (one_in == 1) return part;
   std::map<int, std::uint64_t> with;
   std::erase_if(part.transfers, [&](const Transfer& transfer) {
-    const int apart = std::abs(transfer.peer - rank);
+    // Pairs of a power of two differ in the same bits, and others are as far round the circle.
+    const bool bits = std::has_single_bit(static_cast<unsigned>(shape.ranks));
+    const int apart = bits ? transfer.peer ^ rank : std::abs(transfer.peer - rank);
     // Both ends number what they have with each other alike. Those that stay are as far from each other as chance has
     // it: a step as long as a node would stay on one rail.
-    const auto way = static_cast<std::uint64_t>(std::min(apart, shape.ranks - apart));
+    const auto way = static_cast<std::uint64_t>(bits ? apart : std::min(apart, shape.ranks - apart));
     return mixed(mixed(way) + with[transfer.peer]++) % static_cast<std::uint64_t>(one_in) != 0;
   });
   return part;

@@ -30,11 +30,18 @@ std::string to_csv(const WorkloadSeries& series) {
   return text;
 }
 
+/// Where some ranks were simulated, and stand for all.
+std::string standing_for_all(const WorkloadFile& file) {
+  if (!file.environment->is_object() || !file.environment->contains("simulated_ranks")) return {};
+  const int simulated = file.environment->at("simulated_ranks").get<int>();
+  return simulated == file.series.ranks ? "" : fmt::format("; {} ranks are simulated and stand for all", simulated);
+}
+
 void print_heading(const WorkloadFile& file, std::ostream& out) {
   const WorkloadSeries& series = file.series;
-  out << fmt::format("# {}: {} over {}, {} ranks on {} node{}\n", series.workload,
+  out << fmt::format("# {}: {} over {}, {} ranks on {} node{}{}\n", series.workload,
                      heading_world(file.world, file.environment), series.protocols(), series.ranks, series.nodes,
-                     series.nodes == 1 ? "" : "s")
+                     series.nodes == 1 ? "" : "s", standing_for_all(file))
       << fmt::format("# {:>10} {:<17} {:>5} {:>12} {:>8} {:>12} {:>11} {:>11}\n", "bytes", "algorithm", "steps",
                      "time us", "slowest", "predicted", "alg. MB/s", "bus MB/s");
 }

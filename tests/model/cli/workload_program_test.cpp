@@ -49,6 +49,20 @@ TEST(WorkloadProgram, AnAllReduceTakesAllLinksOfAMesh) {
   EXPECT_LT(small("direct"), small("ring"));
 }
 
+/// Of 64 ranks those of one node stand for all. What looks at each rank has each.
+TEST(WorkloadProgram, SaysHowManyRanksStandForAll) {
+  const std::string job =
+      "workload all-gather --platform hgx-h100-64 --ranks 64 -b 64K -e 64K --algorithm ring "
+      "-p gpudirect-v2 --between-nodes gpudirect-v3 ";
+  EXPECT_THAT(said(job), HasSubstr("64 ranks on 8 nodes; 8 ranks are simulated and stand for all"));
+  const std::string file = ::testing::TempDir() + "each_rank.json";
+  EXPECT_THAT(said(job + "--links --json '" + file + "'"), Not(HasSubstr("stand for all")));
+  std::ifstream in(file);
+  const auto environment = nlohmann::json::parse(in).at("environment");
+  EXPECT_EQ(environment.at("simulated_ranks"), 64);
+  EXPECT_THAT(environment.at("each_rank_simulated").get<std::string>(), HasSubstr("--links"));
+}
+
 TEST(WorkloadProgram, DirectAlgorithmsStayWithinANode) {
   expect_refused("workload all-reduce --platform mi300x-eight -p symmetric-put --ranks 16 --algorithm one-shot",
                  "it is for GPUs of one node, which exchange with all others at once");
