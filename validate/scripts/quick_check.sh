@@ -11,7 +11,7 @@ if [ -z "$ranks" ]; then
 fi
 limit=${TWINLINK_QUICK:-60}
 [[ $limit =~ ^[1-9][0-9]{0,4}$ ]] || wrong "TWINLINK_QUICK is a number of seconds: '$limit'"
-rm -rf "$out/measured" && mkdir -p "$out/measured" || exit 1
+rm -rf "$out/measured" && mkdir -p "$out/measured" || exit 3
 printf -- "--quick --base '%s' %s\n" "$base" "${device[*]}" >"$out/begun.txt"
 probes=$out/measured/$name-probes.json
 SECONDS=0
@@ -21,15 +21,17 @@ timeout -k 5 "$limit" "${job[@]}" probe -b 4K -e 64M -f 128 -x 1 -i 3 --timeout 
   >"$out/log.txt" 2>&1 </dev/null
 code=$?
 if [ $code -ne 0 ]; then
-  [ $code -ne 124 ] || echo "twinlink-real: the probes took longer than $limit s, which no healthy node needs" >>"$out/log.txt"
-  grep -E '^twinlink-[a-z]+: ' "$out/log.txt" | uniq | tail -n 3 >&2
+  [ $code -ne 124 ] || echo "twinlink-real: the probes took longer than $limit s, which an idle node does not need:" \
+    "the load is $(cut -d' ' -f1-3 /proc/loadavg) on $(nproc) cores; TWINLINK_QUICK gives it more" >>"$out/log.txt"
+  reason=$(grep -E '^twinlink-[a-z]+: ' "$out/log.txt" | uniq | tail -n 3)
+  printf '%s\n' "${reason:-$(grep -v '^[-[:space:]]*$' "$out/log.txt" | head -n 3)}" >&2
   echo "      failed; all that was said is in $out/log.txt" >&2
   case $code in
     2 | 77) exit $code ;;
-    *) exit 1 ;;
+    *) exit 3 ;; # nothing was measured, so that nobody knows
   esac
 fi
-mv "$probes.part" "$probes" || exit 1
+mv "$probes.part" "$probes" || exit 3
 force=()
 [ -z "$pace" ] || force=(--force) # emulated devices have a name of their own
 echo "[2/2] hold them against $base: $out/suspect.txt"
