@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <iostream>
@@ -24,6 +25,7 @@
 #include "validate/nodes/anonymous.hpp"
 #include "validate/nodes/fleet.hpp"
 #include "validate/nodes/fleet_report.hpp"
+#include "validate/nodes/node_list.hpp"
 
 namespace twinlink::validate {
 namespace {
@@ -39,6 +41,8 @@ struct FleetOptions {
   FleetWishes wishes{};
   std::string history{};
   std::string node{};
+  std::string nodes{};
+  std::size_t max_age = 14;
   bool anonymous = false;
   std::optional<std::string> report_file{};
   std::filesystem::path json{};
@@ -49,7 +53,9 @@ void add_options(CLI::App& fleet, FleetOptions& options) {
       "A folder in FOLDER is a node: what validate/node left there, or files of nvbandwidth, nccl-tests or the OSU "
       "benchmarks. A file in FOLDER itself is of the node that its name says before the first dot. Nodes are held "
       "against the middle of those with the same program and machine; with --base against what a platform says as "
-      "well, and the part that explains the difference is named. 1 means that a node is slower or has no result.");
+      "well, and the part that explains the difference is named. 1 means that a node is slower than its equals, than "
+      "the "
+      "platform or than it was, or that nobody knows: it has no result, not all of them, or none of late.");
   fleet.add_option("folder", options.folder, "The results of all nodes")->type_name("FOLDER")->required();
   fleet.add_option("--base", options.base, "Platform that each node should be like")->type_name("NAME|FILE");
   fleet
@@ -70,6 +76,17 @@ void add_options(CLI::App& fleet, FleetOptions& options) {
   fleet.add_flag("--force", options.force, "Go on if results are of another device model than the base's");
   fleet.add_option("--node", options.node, "The exit code is about this node alone, as a scheduler's prolog wants it")
       ->type_name("NAME");
+  fleet
+      .add_option(
+          "--nodes", options.nodes,
+          "The nodes that there should be: a name or Slurm's list, such as node[01-64], in each line; without it "
+          "those of the history")
+      ->type_name("FILE");
+  fleet
+      .add_option("--max-age", options.max_age,
+                  "A node whose newest result is older than the fleet's by more is silent, and not alike, in days")
+      ->type_name("DAYS")
+      ->capture_default_str();
   fleet
       .add_option("--history", options.history,
                   "Keep the results in this SQLite file, which may be that of a study, and say what has become slower "
@@ -109,16 +126,30 @@ std::optional<std::size_t> index_of(const FleetFiles& files, const std::string& 
   return std::nullopt;
 }
 
+/// Nobody vouches for a node of which nothing is known.
 bool is_well(const Fleet& fleet, const std::vector<NodeHistory>& history, std::optional<std::size_t> only) {
+  using State = FleetRow::State;
   if (!only && fleet.slow_as_a_whole) return false;
-  for (const FleetRow& row : fleet.rows) {
-    if (only && row.node != *only) continue;
-    // Of one node nothing was promised unless it was judged.
-    if (row.state == FleetRow::State::slower || row.state == FleetRow::State::unread) return false;
-    if (row.state == FleetRow::State::unjudged && (history.empty() || history[row.node].judged == 0)) return false;
-    if (!history.empty() && !history[row.node].regressions.empty()) return false;
+  return std::ranges::all_of(fleet.rows, [&](const FleetRow& row) {
+    if (only && row.node != *only) return true;
+    // Alone it answers for what all have in common as well.
+    if (only && row.platform && row.platform->slow > 0) return false;
+    const bool past = row.node < history.size() && history[row.node].judged > 0;
+    return row.state == State::alike || (row.state == State::unjudged && past);
+  });
+}
+
+/// What decides on the exit code where it is about one node.
+std::string verdict_alone(const Fleet& fleet, std::size_t node) {
+  const FleetRow& row = *std::ranges::find(fleet.rows, node, &FleetRow::node);
+  const std::string reason = why(fleet, row);
+  std::string text =
+      fmt::format("{}: {}{}{}", fleet.files.nodes[node].name, to_string(row.state), reason.empty() ? "" : ": ", reason);
+  if (row.platform && row.platform->slow > 0) {
+    text += fmt::format("; {} of {} curves are slower than the platform says, the worst by {:.0f} % ({})",
+                        row.platform->slow, row.platform->curves, row.platform->slowest * 100, row.platform->what);
   }
-  return true;
+  return text;
 }
 
 void write_report(const Fleet& fleet, const std::vector<NodeHistory>& history, const FleetOptions& options) {
@@ -136,7 +167,7 @@ void write_report(const Fleet& fleet, const std::vector<NodeHistory>& history, c
     case ReportFormat::json:
       return bench::write_json_file(file, with_history(fleet_json(fleet), fleet, history));
     case ReportFormat::junit:
-      return bench::write_file(file, fleet_junit(fleet, in_words(history)));
+      return bench::write_file(file, fleet_junit(fleet));
   }
 }
 
@@ -148,9 +179,12 @@ ExitCode run(const FleetOptions& options) {
   FleetPlan plan{
       .equals = {.tolerance = options.tolerance_percent / 100, .of_many_curves = options.equals_percent / 100},
       .explained = options.explain,
-      .force = options.force};
+      .force = options.force,
+      .max_age = options.max_age,
+      .became = {}};
   if (!options.base.empty()) plan.base = platforms::find_platform(options.base);
   FleetFiles files = read_fleet(options.folder, options.wishes);
+  if (!options.nodes.empty()) expect_nodes(files, read_node_list(options.nodes));
   std::optional<std::size_t> only;
   if (!options.node.empty()) {
     only = index_of(files, options.node);
@@ -159,13 +193,17 @@ ExitCode run(const FleetOptions& options) {
   std::vector<NodeHistory> history;
   if (!options.history.empty()) {
     History database(options.history);
+    // A prolog brings the files of its own node alone.
+    if (options.nodes.empty() && !only) expect_stored_nodes(database, files);
     history = find_regressions(keep_results(database, files), plan.equals.tolerance);
+    plan.became = in_words(history);
   }
   if (options.anonymous) make_anonymous(files);
   const Fleet fleet = judge_fleet(std::move(files), plan);
   std::cout << to_text(fleet_report(fleet, {}, history_report(fleet, history, false))) << '\n'
-            << verdict_of(fleet) << '\n'
-            << std::flush;
+            << verdict_of(fleet) << '\n';
+  if (only) std::cout << verdict_alone(fleet, *only) << '\n';
+  std::cout << std::flush;
   write_report(fleet, history, options);
   if (!options.json.empty()) bench::write_json_option(options.json, with_history(fleet_json(fleet), fleet, history));
   return is_well(fleet, history, only) ? ExitCode::ok : ExitCode::failed;

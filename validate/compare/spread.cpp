@@ -18,6 +18,15 @@ double middle_of(std::vector<double>& values) {
 
 }  // namespace
 
+Band band_of(Bytes size) {
+  if (size < 32_KiB) return Band::small;
+  return size < 1_MiB ? Band::middle : Band::large;
+}
+
+std::string_view to_string(Band band) {
+  return band == Band::small ? "small sizes" : band == Band::middle ? "middle sizes" : "large sizes";
+}
+
 Spread spread_of(std::vector<double> values) {
   constexpr double kOfNormal = 1.4826;  // of a normal distribution
   Spread spread{.n = values.size(), .middle = middle_of(values)};

@@ -2,9 +2,20 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
+#include "protocols/core/units.hpp"
+
 namespace twinlink::validate {
+
+/// Sizes that are slow for the same reasons: latencies, both, bandwidths.
+enum class Band { small, middle, large };
+inline constexpr std::size_t kBands = 3;
+/// Below 32 KiB, below 1 MiB, and from there on.
+Band band_of(Bytes size);
+/// "small sizes", "middle sizes", "large sizes".
+std::string_view to_string(Band band);
 
 /// Of logarithms: 0.05 is five per cent.
 struct Spread {

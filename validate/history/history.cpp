@@ -179,6 +179,12 @@ std::map<std::pair<std::string, std::string>, std::string> History::newest() con
   return dates;
 }
 
+bool History::holds(const std::string& node, const NodeFile& file) const {
+  Statement runs(*database_, "SELECT count(*) FROM node_runs WHERE node = ? AND kind = ? AND date = ? AND file = ?");
+  runs.bind(node).bind(file.kind()).bind(file.date).bind(file.file);
+  return runs.step() && runs.number(0) > 0;
+}
+
 #else
 
 void require_history() {
@@ -191,25 +197,47 @@ std::vector<NodeResultsOverTime> History::of(const FleetFiles& files) const {
   require_history();
   return std::vector<NodeResultsOverTime>(files.nodes.size());
 }
+bool History::holds(const std::string&, const NodeFile&) const { return false; }
 std::map<std::pair<std::string, std::string>, std::string> History::newest() const { return {}; }
 
 #endif
 
+void expect_stored_nodes(const History& history, FleetFiles& files) {
+  std::map<std::string, std::string> lost;
+  for (const auto& [place, date] : history.newest()) {
+    const std::string& name = place.first;
+    if (std::ranges::find(files.nodes, name, &FleetNode::name) != files.nodes.end()) continue;
+    lost[name] = std::max(lost[name], date);
+  }
+  for (const auto& [name, date] : lost) {
+    files.nodes.push_back(
+        {.name = name,
+         .remarks = {
+             fmt::format("has nothing here, and the history has results of {}; --nodes says who is expected", date)}});
+  }
+  std::ranges::sort(files.nodes, {}, &FleetNode::name);
+}
+
 std::vector<NodeResultsOverTime> keep_results(History& history, FleetFiles& files) {
   const auto newest = history.newest();
   for (FleetNode& node : files.nodes) {
+    std::vector<std::string> late;
+    std::string first;
     for (const NodeFile& file : node.files) {
       if (file.date.empty()) {
         node.remarks.push_back(file.file + " tells no date, nor do its folders' names: not kept in the history");
         continue;
       }
       const auto stored = newest.find({node.name, file.kind()});
-      if (stored != newest.end() && file.date < stored->second) {
-        node.remarks.push_back(
-            fmt::format("{} is of {}, and the history has results of {}: they came late, or the clock runs backward",
-                        file.file, file.date, stored->second));
-      }
+      if (stored == newest.end() || file.date >= stored->second || history.holds(node.name, file)) continue;
+      if (late.empty()) first = fmt::format("of {}, and the history has results of {}", file.date, stored->second);
+      late.push_back(file.file);
     }
+    if (late.empty()) continue;
+    const std::string more =
+        late.size() == 1 ? " is" : fmt::format(" and {} more are late, the first", late.size() - 1);
+    node.remarks.push_back(
+        fmt::format("{}{} {}: they came late, or the clock runs backward", late.front(), more, first));
   }
   history.add(files);
   return history.of(files);

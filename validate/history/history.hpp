@@ -54,6 +54,8 @@ class History {
   void add(const FleetFiles& files);
   /// In the order of the nodes.
   [[nodiscard]] std::vector<NodeResultsOverTime> of(const FleetFiles& files) const;
+  /// Is this file of a node stored?
+  [[nodiscard]] bool holds(const std::string& node, const NodeFile& file) const;
   /// The newest date that is stored of each node and kind.
   [[nodiscard]] std::map<std::pair<std::string, std::string>, std::string> newest() const;
 
@@ -61,9 +63,12 @@ class History {
   std::shared_ptr<platforms::Database> database_;  ///< shared, so that a build without SQLite needs none
 };
 
+/// A node of each name that is stored and not among `files`: what was there once and has no result now.
+void expect_stored_nodes(const History& history, FleetFiles& files);
+
 /// Stores the results, and gives back all that is stored of these nodes. What has no date is not stored. What is older
-/// than the newest that is stored is: a clock that runs backward or results that come late; both become remarks of the
-/// node, as dates that are still to come do.
+/// than the newest that is stored, and was not there before, is: a clock that runs backward or results that come late;
+/// both become remarks of the node, as dates that are still to come do.
 std::vector<NodeResultsOverTime> keep_results(History& history, FleetFiles& files);
 
 }  // namespace twinlink::validate

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <tuple>
 
 #include <fmt/format.h>
-
-#include "validate/compare/spread.hpp"
 
 namespace twinlink::validate {
 namespace {
@@ -21,7 +20,26 @@ struct Figure {
   std::vector<std::string> places{};
   Band band = Band::small;
   std::vector<std::pair<std::size_t, double>> values{};  ///< by node
+  std::map<std::size_t, double> newest{};                ///< by node, of a mean over days
+  const Pattern* pattern = nullptr;                      ///< of a part
+  Spread spread{};
+  double expected = 0;  ///< deviation, if all its times were by themselves
+  std::string kind{};   ///< of the curves
+  std::size_t key = 0;  ///< of a single curve
 };
+
+/// How likely at least `k` of `n` are, each with a probability of `each`.
+double at_least(std::size_t k, std::size_t n, double each) {
+  if (k == 0) return 1;
+  if (each <= 0) return 0;
+  double term = std::pow(1 - each, static_cast<double>(n));
+  double below = 0;
+  for (std::size_t i = 0; i < k; ++i) {
+    below += term;
+    term *= static_cast<double>(n - i) / static_cast<double>(i + 1) * each / (1 - each);
+  }
+  return std::max(0.0, 1 - below);
+}
 
 class Holder {
  public:
@@ -34,7 +52,9 @@ class Holder {
     find_middles();
     find_offs();
     find_missing();
+    find_odd();
     list_figures();
+    list_parts();
     judge();
     return std::move(result_);
   }
@@ -51,10 +71,12 @@ class Holder {
 
   void take_newest(std::size_t node) {
     std::map<std::size_t, HeldCurve> newest;
+    std::map<std::size_t, std::map<std::string, const NodeCurve*>> days;
     std::set<std::pair<const NodeFile*, const NodeFile*>> alike;
     for (const NodeFile& file : files_.nodes[node].files) {
       for (const NodeCurve& curve : file.curves) {
         const std::size_t key = key_of(file, curve);
+        if (!file.to_come && !file.date.empty()) days[key][file.date] = &curve;
         const auto [place, is_new] = newest.try_emplace(key, HeldCurve{.key = key, .file = &file, .curve = &curve});
         if (is_new) continue;
         const NodeFile& other = *place->second.file;
@@ -71,7 +93,12 @@ class Holder {
         return (held.second.file == one || held.second.file == other) && in_both(held.first, *one, *other);
       });
     }
-    for (auto& [key, held] : newest) result_.nodes[node].curves.push_back(std::move(held));
+    for (auto& [key, held] : newest) {
+      for (const auto& [date, curve] : std::views::reverse(days[key])) {
+        if (curve != held.curve && held.days.size() + 1 < plan_.days) held.days.push_back(curve);
+      }
+      result_.nodes[node].curves.push_back(std::move(held));
+    }
   }
 
   [[nodiscard]] bool in_both(std::size_t key, const NodeFile& one, const NodeFile& other) const {
@@ -187,53 +214,188 @@ class Holder {
 
   // --- What is too far off ----------------------------------------------------------------------------------------
 
+  /// Times that are far off here and there, on nodes that are well otherwise: whoever has no more of them than others
+  /// is not ill. What few nodes have is theirs.
+  void find_odd() {
+    constexpr double kMostOfOne = 0.05;  // beyond, a node is ill and not odd
+    constexpr std::size_t kLeastNodes = 3;
+    std::size_t points = 0;
+    std::size_t odd = 0;
+    std::size_t nodes = 0;
+    std::size_t all = 0;
+    for (const HeldNode& node : result_.nodes) {
+      std::size_t judged = 0;
+      std::size_t far = 0;
+      for (const HeldCurve& held : node.curves) {
+        for (std::size_t i = 0; i < held.off.size(); ++i) {
+          if (!held.off[i]) continue;
+          const double deviation = result_.deviation.at({held.key, held.curve->points[i].size});
+          ++judged;
+          far += *held.off[i] > std::max(log_of(plan_.tolerance), kFarOff * deviation) ? 1 : 0;
+        }
+      }
+      if (judged == 0) continue;
+      ++all;
+      if (static_cast<double>(far) > kMostOfOne * static_cast<double>(judged)) continue;
+      points += judged;
+      odd += far;
+      nodes += far > 0 ? 1 : 0;
+    }
+    if (nodes >= std::max(kLeastNodes, all / 10)) result_.odd = static_cast<double>(odd) / static_cast<double>(points);
+  }
+
+  /// The mean of a curve over the sizes of a band, on its days; nothing where it has only one.
+  [[nodiscard]] std::optional<double> off_of_days(const HeldCurve& held, Band band) const {
+    if (held.days.empty()) return std::nullopt;
+    std::vector<double> days{held.band_off.at(band)};
+    for (const NodeCurve* curve : held.days) {
+      std::vector<double> offs;
+      for (const NodePoint& point : curve->points) {
+        const auto middle = result_.middle.find({held.key, point.size});
+        if (band_of(point.size) != band || point.unstable || middle == result_.middle.end()) continue;
+        offs.push_back(point.log_us - middle->second);
+      }
+      if (!offs.empty()) days.push_back(mean_of(offs));
+    }
+    return days.size() > 1 ? std::optional(mean_of(days)) : std::nullopt;
+  }
+
+  /// Figures of the newest results, and of the means over days.
   void list_figures() {
+    list_figures([](const HeldCurve&, Band, double off) { return std::optional(off); }, false);
+    list_figures([this](const HeldCurve& held, Band band, double) { return off_of_days(held, band); }, true);
+  }
+
+  void list_figures(const auto& off_of, bool of_days) {
     std::map<std::pair<std::size_t, Band>, Figure> curves;
     std::map<std::tuple<std::string, std::string, Band>, Figure> tests;
     std::map<std::tuple<std::string, std::string, std::string, Band>, Figure> gpus;
+    struct Offs {
+      std::vector<double> judged{};
+      std::vector<double> newest{};
+    };
     for (std::size_t node = 0; node < result_.nodes.size(); ++node) {
-      std::map<std::tuple<std::string, std::string, Band>, std::vector<double>> of_test;
-      std::map<std::tuple<std::string, std::string, std::string, Band>, std::vector<double>> of_gpu;
+      std::map<std::tuple<std::string, std::string, Band>, Offs> of_test;
+      std::map<std::tuple<std::string, std::string, std::string, Band>, Offs> of_gpu;
+      const auto enter = [&](Figure& figure, const Figure& heading, const Offs& offs) {
+        if (figure.values.empty()) figure = heading;
+        figure.values.emplace_back(node, mean_of(offs.judged));
+        if (of_days) figure.newest[node] = mean_of(offs.newest);
+      };
       for (const HeldCurve& held : result_.nodes[node].curves) {
         const CurveKey& key = result_.keys[held.key];
-        for (const auto& [band, off] : held.band_off) {
-          Figure& figure = curves[{held.key, band}];
-          if (figure.values.empty()) {
-            figure = {
-                .of = Slower::Of::curve, .test = key.test, .curve = key.name, .places = places_of(key), .band = band};
-          }
-          figure.values.emplace_back(node, off);
-          of_test[{key.kind, key.test, band}].push_back(off);
+        for (const auto& [band, newest] : held.band_off) {
+          const std::optional<double> off = off_of(held, band, newest);
+          if (!off) continue;
+          enter(curves[{held.key, band}],
+                {.of = Slower::Of::curve,
+                 .test = key.test,
+                 .curve = key.name,
+                 .places = places_of(key),
+                 .band = band,
+                 .kind = key.kind,
+                 .key = held.key},
+                {{*off}, {newest}});
+          const auto add = [&, band = band, newest = newest](Offs& offs) {
+            offs.judged.push_back(*off);
+            offs.newest.push_back(newest);
+          };
+          add(of_test[{key.kind, key.test, band}]);
           for (const std::string& place : places_of(key)) {
-            if (place.starts_with(kOwnPlaces)) of_gpu[{key.kind, key.test, place, band}].push_back(off);
+            if (place.starts_with(kOwnPlaces)) add(of_gpu[{key.kind, key.test, place, band}]);
           }
         }
       }
       for (const auto& [place, offs] : of_test) {
-        const double mean = mean_of(offs);
-        note_map(node, std::get<1>(place), mean);
-        if (offs.size() < 2) continue;
-        Figure& figure = tests[place];
-        if (figure.values.empty()) {
-          figure = {.of = Slower::Of::test, .test = std::get<1>(place), .band = std::get<2>(place)};
-        }
-        figure.values.emplace_back(node, mean);
+        const auto& [kind, test, band] = place;
+        if (!of_days) note_map(node, test, mean_of(offs.judged));
+        if (offs.judged.size() < 2) continue;
+        enter(tests[place], {.of = Slower::Of::test, .test = test, .band = band, .kind = kind}, offs);
       }
       for (const auto& [place, offs] : of_gpu) {
-        if (offs.size() < 2) continue;
-        Figure& figure = gpus[place];
-        if (figure.values.empty()) {
-          figure = {.of = Slower::Of::gpu,
-                    .test = std::get<1>(place),
-                    .places = {std::get<2>(place)},
-                    .band = std::get<3>(place)};
-        }
-        figure.values.emplace_back(node, mean_of(offs));
+        if (offs.judged.size() < 2) continue;
+        const auto& [kind, test, gpu, band] = place;
+        enter(gpus[place], {.of = Slower::Of::gpu, .test = test, .places = {gpu}, .band = band, .kind = kind}, offs);
       }
     }
     for (auto& [place, figure] : curves) figures_.push_back(std::move(figure));
     for (auto& [place, figure] : tests) figures_.push_back(std::move(figure));
     for (auto& [place, figure] : gpus) figures_.push_back(std::move(figure));
+  }
+
+  /// By how much each part would have to be slower, from all that it slows together: noise adds up to less there than
+  /// in one curve.
+  void list_parts() {
+    if (!plan_.patterns) return;
+    constexpr double kEnough = 0.5;  // of a pattern
+    std::vector<std::pair<std::size_t, Bytes>> places;
+    for (const auto& [place, middle] : result_.middle) places.push_back(place);
+    patterns_ = plan_.patterns(result_.keys, places);
+    for (const Pattern& pattern : patterns_) {
+      std::map<std::string, double> whole;  // by kind
+      for (const auto& [place, share] : pattern.share) whole[result_.keys[place.first].kind] += share * share;
+      Figure figure{.of = Slower::Of::part, .curve = pattern.part, .places = pattern.places, .pattern = &pattern};
+      for (std::size_t node = 0; node < result_.nodes.size(); ++node) {
+        double product = 0;
+        double square = 0;
+        double full = 0;
+        std::set<std::string> kinds;
+        for_points(
+            result_.nodes[node], figure,
+            [&](double off, double share, double) {
+              product += off * share;
+              square += share * share;
+            },
+            &kinds);
+        for (const std::string& kind : kinds) full += whole[kind];
+        if (square > 0 && square >= kEnough * full) figure.values.emplace_back(node, product / square);
+      }
+      figures_.push_back(std::move(figure));
+    }
+  }
+
+  /// Calls `visit(off, share, deviation)` with all of a node's times that a figure is of.
+  void for_points(const HeldNode& node, const Figure& figure, const auto& visit,
+                  std::set<std::string>* kinds = nullptr) const {
+    for (const HeldCurve& held : node.curves) {
+      const CurveKey& key = result_.keys[held.key];
+      if (figure.of == Slower::Of::curve && held.key != figure.key) continue;
+      if (figure.of != Slower::Of::part && (key.kind != figure.kind || key.test != figure.test)) continue;
+      if (figure.of == Slower::Of::gpu && key.from != figure.places[0] && key.to != figure.places[0]) continue;
+      if (figure.pattern != nullptr) {
+        const auto first = figure.pattern->share.lower_bound({held.key, Bytes{}});
+        if (first == figure.pattern->share.end() || first->first.first != held.key) continue;
+      }
+      if (kinds != nullptr) kinds->insert(key.kind);
+      for (std::size_t i = 0; i < held.off.size(); ++i) {
+        const Bytes size = held.curve->points[i].size;
+        if (!held.off[i]) continue;
+        double share = 1;
+        if (figure.pattern != nullptr) {
+          const auto found = figure.pattern->share.find({held.key, size});
+          if (found == figure.pattern->share.end()) continue;
+          share = found->second;
+        } else if (band_of(size) != figure.band) {
+          continue;
+        }
+        visit(*held.off[i], share, result_.deviation.at({held.key, size}));
+      }
+    }
+  }
+
+  /// Would a few odd times, as all nodes have them, do that to the figure?
+  [[nodiscard]] bool is_of_odd_times(const Figure& figure, std::size_t node, double slower) const {
+    constexpr double kCounts = 0.3;
+    if (result_.odd <= 0) return false;
+    std::size_t all = 0;
+    std::size_t slow = 0;
+    for_points(result_.nodes[node], figure, [&](double off, double share, double) {
+      if (share < kCounts) return;
+      ++all;
+      slow += off > slower * share / 2 ? 1 : 0;
+    });
+    constexpr double kChance = 0.01;
+    return at_least(slow, all, result_.odd) * static_cast<double>(result_.trials) > kChance;
   }
 
   static std::vector<std::string> places_of(const CurveKey& key) {
@@ -255,49 +417,102 @@ class Holder {
     if (!is_new) place->second = std::max(place->second, slower);
   }
 
-  void judge() {
+  /// What a figure is off by chance if its times are so by themselves, each as much as on all nodes.
+  [[nodiscard]] double expected_deviation(const Figure& figure) const {
+    double squares = 0;
+    double whole = 0;
+    for_points(result_.nodes[figure.values.front().first], figure, [&](double, double share, double deviation) {
+      squares += share * share * deviation * deviation;
+      whole += share * share;
+    });
+    return whole > 0 ? std::sqrt(squares) / whole : 0;
+  }
+
+  using Family = std::tuple<Slower::Of, Band, bool>;
+  static Family family_of(const Figure& figure) { return {figure.of, figure.band, !figure.newest.empty()}; }
+
+  /// A few nodes tell the spread of one figure badly, and that of many alike well: how much more it is than expected,
+  /// since times of a node go together, or less, of a mean over days.
+  [[nodiscard]] std::map<Family, double> ratios_of_families() const {
+    constexpr std::size_t kLeastFigures = 20;
+    std::map<Family, std::vector<double>> all;
     for (const Figure& figure : figures_) {
-      if (figure.values.size() >= kLeastEquals) result_.trials += figure.values.size();
+      if (figure.expected > 0) all[family_of(figure)].push_back(figure.spread.deviation / figure.expected);
     }
-    for (const Figure& figure : figures_) {
-      if (figure.values.size() < kLeastEquals) continue;
+    std::map<Family, double> ratios;
+    for (auto& [family, each] : all) {
+      if (each.size() >= kLeastFigures) ratios[family] = spread_of(std::move(each)).middle;
+    }
+    return ratios;
+  }
+
+  /// How far off one of all figures is by chance, whose nodes have this spread, and `pooled` by what its family tells;
+  /// 0: that tells nothing. Where its own is more by more than its own error, its own counts.
+  [[nodiscard]] double chance_of(const Spread& spread, double pooled) const {
+    const double own = farthest_of(result_.trials, spread.n);
+    const double alone = farthest_of(result_.trials);
+    if (pooled <= 0 || spread.deviation * alone > pooled * own) return own * spread.deviation;
+    return alone * pooled;
+  }
+
+  void judge() {
+    std::size_t odd = 0;
+    std::erase_if(figures_, [](const Figure& figure) { return figure.values.size() < kLeastEquals; });
+    for (Figure& figure : figures_) {
+      result_.trials += figure.values.size();
       std::vector<double> values;
       for (const auto& [node, value] : figure.values) values.push_back(value);
-      const Spread spread = spread_of(std::move(values));
+      figure.spread = spread_of(std::move(values));
+      figure.expected = expected_deviation(figure);
+    }
+    const auto ratios = ratios_of_families();
+    for (const Figure& figure : figures_) {
+      const Spread& spread = figure.spread;
       const double tolerance = figure.of == Slower::Of::curve ? plan_.tolerance : plan_.of_many_curves;
-      const double chance = farthest_of(result_.trials, spread.n) * spread.deviation;
+      const auto ratio = ratios.find(family_of(figure));
+      const double pooled = ratio == ratios.end() ? 0 : ratio->second * figure.expected;
+      const double chance = chance_of(spread, pooled);
       const double allowed = std::max(log_of(tolerance), chance);
       for (const auto& [node, value] : figure.values) {
-        if (value - spread.middle <= allowed) continue;
+        const double slower = value - spread.middle;
+        if (slower <= allowed) continue;
+        // What has been mended is slow no more.
+        if (!figure.newest.empty() && figure.newest.at(node) - spread.middle < slower / 2) continue;
+        if (is_of_odd_times(figure, node, slower)) {
+          ++odd;
+          continue;
+        }
         result_.nodes[node].slower.push_back({.of = figure.of,
                                               .test = figure.test,
                                               .curve = figure.curve,
                                               .places = figure.places,
                                               .band = figure.band,
-                                              .slower = std::expm1(value - spread.middle),
-                                              .allowed = std::expm1(allowed)});
+                                              .slower = std::expm1(slower),
+                                              .allowed = std::expm1(allowed),
+                                              .days = figure.newest.empty() ? 1 : plan_.days,
+                                              .sure = slower / std::max(chance, 1e-6)});
       }
     }
     for (HeldNode& node : result_.nodes) std::ranges::stable_sort(node.slower, std::ranges::greater{}, &Slower::slower);
+    if (odd > 0) {
+      result_.remarks.push_back(fmt::format(
+          "{:.1f} % of all times are far off on nodes that are well otherwise: {} figures are off by no more "
+          "than such times make them, and accuse nobody",
+          result_.odd * 100, odd));
+    }
   }
+
+  static constexpr double kFarOff = 4;  // deviations
 
   FleetFiles& files_;
   const EqualsPlan& plan_;
   std::map<CurveKey, std::size_t> places_;
   std::vector<Figure> figures_;
+  std::vector<Pattern> patterns_;
   Equals result_{};
 };
 
 }  // namespace
-
-Band band_of(Bytes size) {
-  if (size < 32_KiB) return Band::small;
-  return size < 1_MiB ? Band::middle : Band::large;
-}
-
-std::string_view to_string(Band band) {
-  return band == Band::small ? "small sizes" : band == Band::middle ? "middle sizes" : "large sizes";
-}
 
 Equals hold_among_equals(FleetFiles& files, const EqualsPlan& plan) { return Holder(files, plan).hold(); }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -9,17 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "validate/compare/spread.hpp"
 #include "validate/nodes/node_files.hpp"
 
 namespace twinlink::validate {
-
-/// Sizes that are slow for the same reasons: latencies, both, bandwidths.
-enum class Band { small, middle, large };
-inline constexpr std::size_t kBands = 3;
-/// Below 32 KiB, below 1 MiB, and from there on.
-Band band_of(Bytes size);
-/// "small sizes", "middle sizes", "large sizes".
-std::string_view to_string(Band band);
 
 /// What is the same measurement on every node of a kind.
 struct CurveKey {
@@ -37,6 +31,7 @@ struct HeldCurve {
   std::size_t key = 0;  ///< in Equals::keys
   const NodeFile* file = nullptr;
   const NodeCurve* curve = nullptr;
+  std::vector<const NodeCurve*> days{};      ///< of other days, the newest first
   std::vector<std::optional<double>> off{};  ///< by point: the logarithm over the middle of all; empty: too few have it
   std::map<Band, double> band_off{};         ///< the mean over those of a band that are stable
 };
@@ -46,15 +41,25 @@ struct Slower {
   enum class Of {
     curve,  ///< one curve
     gpu,    ///< all curves of a test that begin or end at one GPU
-    test    ///< all curves of a test
+    test,   ///< all curves of a test
+    part    ///< all that a part of the platform would slow, each by as much as it would
   };
   Of of = Of::curve;
   std::string test{};
-  std::string curve{};  ///< its name
+  std::string curve{};  ///< its name; of a part what it is: "link 'pcie3'"
   std::vector<std::string> places{};
   Band band = Band::small;
-  double slower = 0;   ///< 0.5: takes half as long again as the middle of all
-  double allowed = 0;  ///< the tolerance, or what chance does where that is more
+  double slower = 0;     ///< 0.5: takes half as long again as the middle of all
+  double allowed = 0;    ///< the tolerance, or what chance does where that is more
+  std::size_t days = 1;  ///< of whose results it is the mean
+  double sure = 0;       ///< the logarithm over what chance may do
+};
+
+/// What a part that is slow does to each time: 1 to the one that it slows most.
+struct Pattern {
+  std::string part{};  ///< "link 'pcie3'"
+  std::vector<std::string> places{};
+  std::map<std::pair<std::size_t, Bytes>, double> share{};  ///< by key and size; what it leaves alone is not there
 };
 
 struct HeldNode {
@@ -71,6 +76,10 @@ struct HeldNode {
 struct EqualsPlan {
   double tolerance = 0.1;        ///< of one curve
   double of_many_curves = 0.03;  ///< of the mean of many
+  std::size_t days = 7;          ///< of so many results of a curve the mean is judged beside the newest
+  /// The patterns of a platform's parts over these keys and sizes; empty: nobody knows any.
+  std::function<std::vector<Pattern>(const std::vector<CurveKey>&, const std::vector<std::pair<std::size_t, Bytes>>&)>
+      patterns{};
 };
 
 /// The nodes that have results of one kind.
@@ -87,6 +96,7 @@ struct Equals {
   std::vector<HeldNode> nodes{};                                ///< as in FleetFiles
   std::vector<Kind> kinds{};
   std::size_t trials = 0;  ///< figures that were looked at: of so many one is off by chance
+  double odd = 0;          ///< the share of all times that are far off on nodes that are well otherwise
   std::vector<std::string> remarks{};
 };
 

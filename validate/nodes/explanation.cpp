@@ -30,15 +30,6 @@ bool is_of_cpu(const std::string& test) {
   return tests.contains(test);
 }
 
-/// Does a copy or message of this name cross the links alone, so that a part's bandwidth is seen in it?
-bool tells_parts(const std::string& name) {
-  const std::optional<bench::Probed> probed = bench::probed_by(name);
-  if (!probed || probed->gpus > 1 || probed->cpu_written) return false;
-  const bool alone = probed->how == bench::Probed::How::alone;
-  if (probed->what == bench::Probed::What::copy) return alone;
-  return probed->what == bench::Probed::What::message && (alone || probed->how == bench::Probed::How::queued);
-}
-
 bench::Statistics with_deviation(double log_us, double deviation) {
   constexpr double kTo95 = 1.645;
   const double us = std::exp(log_us);
@@ -56,12 +47,11 @@ ProbeSet empty_set(const std::string& name) {
   return set;
 }
 
-/// The node's lines of single copies and messages, as `topology` would have them were it exactly like the node's
-/// equals.
+/// The node's probes, as `topology` would have them were it exactly like the node's equals.
 ProbeSet scaled_probes(const Equals& equals, const HeldNode& node, const platforms::Topology& topology) {
   ProbeSet set = empty_set("node");
   for (const HeldCurve& held : node.curves) {
-    if (!held.file->probes || !tells_parts(held.curve->name)) continue;
+    if (!held.file->probes) continue;
     for (std::size_t i = 0; i < held.off.size(); ++i) {
       if (!held.off[i]) continue;
       const NodePoint& point = held.curve->points[i];
@@ -131,17 +121,28 @@ bool begins_at_cpu(const HeldNode& node) {
                               [&](const Slower& each) { return of_test(each) && each.band == Band::large; });
 }
 
-/// Between nodes messages out of GPU memory are slow, and those out of host memory are not.
+/// Is it about messages out of host memory to another node?
+bool is_host_message(const Slower& slower) {
+  const auto elsewhere = [](const std::string& place) { return !place.starts_with(kOwnPlaces); };
+  return slower.test == "messages between nodes" ||
+         (slower.test == "host" && std::ranges::any_of(slower.places, elsewhere));
+}
+
+/// Between nodes messages out of GPU memory are slow: the adapter is where those out of host memory are as well, and
+/// else what lies between it and the GPU.
 std::optional<Explanation> way_to_adapter(const HeldNode& node) {
   const auto is_rdma = [](const Slower& each) { return each.test == "gpudirect-v3"; };
   const auto worst = std::ranges::find_if(node.slower, is_rdma);
-  const bool host =
-      std::ranges::any_of(node.slower, [](const Slower& each) { return each.test == "messages between nodes"; });
-  if (worst == node.slower.end() || host) return std::nullopt;
+  if (worst == node.slower.end()) return std::nullopt;
+  const bool host = std::ranges::any_of(node.slower, is_host_message);
+  const bool more =
+      std::ranges::any_of(node.slower, [&](const Slower& each) { return !is_rdma(each) && !is_host_message(each); });
+  if (host && more) return std::nullopt;
   return Explanation{
-      .text = fmt::format(
-          "the way between a GPU and its adapter, which is a far one or is read across sockets: {} +{} ({})",
-          worst->test, whole_percent(worst->slower), to_string(worst->band)),
+      .text = fmt::format("{}: {} +{} ({})",
+                          host ? "an adapter, its cable or its slot, for messages out of host memory are slow as well"
+                               : "the way between a GPU and its adapter, which is a far one or is read across sockets",
+                          worst->test, whole_percent(worst->slower), to_string(worst->band)),
       .places = worst->places.empty() ? std::vector<std::string>{} : std::vector<std::string>{worst->places.front()}};
 }
 
@@ -186,62 +187,28 @@ std::string list_of_tests(std::vector<Slower> slower) {
   return list_of(slower, Slower::Of::test);
 }
 
-/// An adapter other than its own by which a GPU's messages would take as long as they do.
-std::optional<Explanation> other_adapter(const ProbeSet& probes, const platforms::Platform& base) {
-  const platforms::Topology topology(base);
-  struct Message {
-    const bench::ProbeLine* line = nullptr;
-    Primitive primitive{};
-  };
-  std::map<std::size_t, std::vector<Message>> of_gpu;
-  for (const Probe& probe : probes.probes) {
-    std::string reason;
-    const auto primitive = find_primitive(probe.line, topology, reason);
-    if (primitive && primitive->messages() && !primitive->same_node)
-      of_gpu[primitive->gpu].push_back({&probe.line, *primitive});
-  }
-  std::optional<Explanation> best;
-  double most = kExplains;
-  for (const auto& [gpu, messages] : of_gpu) {
-    if (gpu >= base.node.gpus.size()) continue;
-    const auto squares = [&](const platforms::Topology& machine) {
-      double sum = 0;
-      for (const Message& message : messages) {
-        const auto time = predict(message.primitive, message.line->size, machine);
-        const double off = time ? std::log(time->microseconds() / message.line->time_us.median) : 0;
-        const double noise = deviation_of(message.line->time_us.p5, message.line->time_us.p95);
-        sum += off * off - noise * noise;
-      }
-      return sum;
-    };
-    const double before = squares(topology);
-    for (const platforms::Nic& nic : base.node.nics) {
-      if (nic.name == base.node.gpus[gpu].nic || !(before > 0)) continue;
-      platforms::Platform other = base;
-      other.node.gpus[gpu].nic = nic.name;
-      const platforms::Topology machine(other);
-      const double explained = 1 - std::max(0.0, squares(machine)) / before;
-      if (explained <= most) continue;
-      most = explained;
-      best = {.text = fmt::format("messages of GPU {} take the way of the far adapter '{}' and not of its own '{}'",
-                                  gpu, nic.name, base.node.gpus[gpu].nic),
-              .part = nic.name,
-              .places = {fmt::format("0/{}", gpu)}};
-    }
-  }
-  return best;
+/// The part whose pattern stands out of the noise by more than any curve, GPU or test does.
+std::optional<Explanation> by_pattern(const HeldNode& node) {
+  const auto best = std::ranges::max_element(node.slower, {}, &Slower::sure);
+  if (best == node.slower.end() || best->of != Slower::Of::part) return std::nullopt;
+  return Explanation{
+      .text = fmt::format("{}: what crosses it takes up to {} longer", best->curve, whole_percent(best->slower)),
+      .places = best->places};
 }
 
-/// Do the slow figures have to do with copies or messages that a part could slow?
-bool may_be_a_part(const HeldNode& node) {
-  return std::ranges::any_of(node.slower, [](const Slower& each) {
-    return each.test != "calls of the CPU" && each.test != "memory and handles" && each.test != "copies of blocks";
-  });
+std::vector<std::string> places_of(const Suspect& suspect, const platforms::Platform& platform) {
+  std::vector<std::string> places;
+  for (const std::size_t gpu : suspect.gpus) places.push_back(fmt::format("{}{}", kOwnPlaces, gpu));
+  return suspect.kind == "link" ? places_at(platform, suspect.part) : places;
 }
 
 }  // namespace
 
-Explanation explain_by_tests(const Equals& equals, const HeldNode& node) {
+bool lacks_peers(const Equals& equals, const HeldNode& node) { return without_peers(equals, node).has_value(); }
+
+Explanation explain_by_tests(const Equals& equals, const HeldNode& whole) {
+  HeldNode node = whole;
+  std::erase_if(node.slower, [](const Slower& each) { return each.of == Slower::Of::part; });
   if (auto peers = without_peers(equals, node)) return *peers;
   if (node.slower.empty()) {
     return node.missing.empty()
@@ -278,7 +245,6 @@ ProbeSet middle_probes(const Equals& equals, const std::string& kind) {
 Explanation explain(const Equals& equals, const HeldNode& node, const std::filesystem::path& base, double tolerance) {
   if (auto peers = without_peers(equals, node)) return *peers;
   Explanation by_tests = explain_by_tests(equals, node);
-  if (!may_be_a_part(node)) return by_tests;
   const platforms::Platform platform = platforms::read_platform(base);
   const platforms::Topology topology(platform);
   const ProbeSet probes = scaled_probes(equals, node, topology);
@@ -290,18 +256,16 @@ Explanation explain(const Equals& equals, const HeldNode& node, const std::files
     return by_tests;  // the probes are of what the platform has no number of
   }
   if (suspicion.verdict != Suspicion::Verdict::one_part) {
-    const auto adapter = other_adapter(probes, platform);
-    return adapter ? *adapter : by_tests;
+    const auto part = by_pattern(node);
+    return part ? *part : by_tests;
   }
   const Suspect& first = suspicion.suspects.front();
   const std::string alike = first.alike.empty() ? "" : fmt::format("; not told from {}", fmt::join(first.alike, ", "));
-  Explanation explanation{
-      .text = fmt::format("{} '{}' at {:.0f} % of its bandwidth{}", first.kind, first.part, first.share * 100, alike),
-      .part = first.part,
-      .share = first.share,
-      .places = first.kind == "link" ? places_at(platform, first.part) : std::vector<std::string>{},
-      .way = crossings_at(platform, first.part)};
-  return explanation;
+  return {.text = in_words(first) + alike,
+          .part = first.has_share() ? first.part : "",
+          .share = first.share,
+          .places = places_of(first, platform),
+          .way = first.degradable ? crossings_at(platform, first.part) : std::vector<platforms::Crossing>{}};
 }
 
 }  // namespace twinlink::validate

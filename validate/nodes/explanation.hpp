@@ -20,6 +20,9 @@ struct Explanation {
   std::vector<platforms::Crossing> way{};  ///< to be drawn
 };
 
+/// Does it lack direct copies of peers that its equals have, and have copies through the host instead?
+bool lacks_peers(const Equals& equals, const HeldNode& node);
+
 /// From what is slower alone, without a platform: a GPU, the host's CPU, or the test.
 Explanation explain_by_tests(const Equals& equals, const HeldNode& node);
 

@@ -297,15 +297,4 @@ NodeFile file_of(const Imported& table, const std::string& name) {
   return from_result(std::get<bench::Result>(table), name);
 }
 
-std::string date_in(const std::filesystem::path& path) {
-  static const std::regex form(R"((20\d\d-[01]\d-[0-3]\d(T[0-2]\d[:-]?[0-5]\d)?))");
-  std::vector<std::string> parts;
-  for (const auto& part : path) parts.push_back(part.string());
-  for (const std::string& part : std::vector<std::string>(parts.rbegin(), parts.rend())) {
-    std::smatch match;
-    if (std::regex_search(part, match, form)) return match[1].str();
-  }
-  return {};
-}
-
 }  // namespace twinlink::validate

@@ -20,7 +20,4 @@ std::vector<Imported> read_tables(const std::filesystem::path& file, const std::
 /// A table as a file of a node: times that are none are left out, with a note.
 NodeFile file_of(const Imported& table, const std::string& name);
 
-/// The first "2026-11-23" or "2026-11-23T07:48" in a path, the innermost folder first; empty: there is none.
-std::string date_in(const std::filesystem::path& path);
-
 }  // namespace twinlink::validate

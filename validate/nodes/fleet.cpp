@@ -1,6 +1,7 @@
 #include "validate/nodes/fleet.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <tuple>
@@ -10,9 +11,13 @@
 
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/topology/topology.hpp"
+#include "protocols/core/enum_table.hpp"
 #include "protocols/core/errors.hpp"
 #include "validate/compare/spread.hpp"
+#include "validate/nodes/dates.hpp"
+#include "validate/nodes/patterns.hpp"
 #include "validate/primitives/primitive.hpp"
+#include "validate/suspect/slowness.hpp"
 
 namespace twinlink::validate {
 namespace {
@@ -26,7 +31,7 @@ class Predictions {
 
   struct Line {
     double log_us = 0;
-    double own_error = 0;
+    const KindFacts* facts = nullptr;
   };
 
   const std::optional<Line>& of(const NodeCurve& curve, Bytes size) {
@@ -42,7 +47,7 @@ class Predictions {
     const auto primitive = find_primitive(line, topology_, reason);
     const auto time = primitive ? predict(*primitive, size, topology_) : std::nullopt;
     if (!time || !(*time > Seconds{})) return std::nullopt;
-    return Line{.log_us = std::log(time->microseconds()), .own_error = facts_of(primitive->kind).own_error};
+    return Line{.log_us = std::log(time->microseconds()), .facts = &facts_of(primitive->kind)};
   }
 
   platforms::Topology topology_;
@@ -59,11 +64,16 @@ class Judge {
   Fleet run() {
     if (!result_.plan.base.empty()) base_ = platforms::read_platform(result_.plan.base);
     if (base_) require_machine();
-    result_.equals = hold_among_equals(result_.files, result_.plan.equals);
+    EqualsPlan plan = result_.plan.equals;
+    if (base_) {
+      plan.patterns = [this](const auto& keys, const auto& places) { return patterns_of(*base_, keys, places); };
+    }
+    result_.equals = hold_among_equals(result_.files, plan);
     for (const auto* remarks : {&result_.files.remarks, &result_.equals.remarks}) {
       result_.remarks.insert(result_.remarks.end(), remarks->begin(), remarks->end());
     }
     note_lacks();
+    for (const FleetNode& node : result_.files.nodes) newest_ = std::max(newest_, node.newest());
     for (std::size_t node = 0; node < result_.files.nodes.size(); ++node) add_row(node);
     if (base_) hold_whole();
     std::ranges::stable_sort(result_.rows, [](const FleetRow& a, const FleetRow& b) {
@@ -75,7 +85,9 @@ class Judge {
 
  private:
   static int rank_of(State state) {
-    return state == State::slower ? 0 : state == State::unread ? 1 : state == State::unjudged ? 2 : 3;
+    using enum FleetRow::State;
+    constexpr std::array kWorstFirst{slower, was_faster, unread, silent, incomplete, unjudged, alike};
+    return static_cast<int>(std::ranges::find(kWorstFirst, state) - kWorstFirst.begin());
   }
 
   /// Probes of another model than the platform's are nothing to hold against it.
@@ -140,10 +152,17 @@ class Judge {
     }
     const bool slow_alone = row.platform && row.platform->alone > 0;
     const bool judged = held.unjudged < held.curves.size() || (row.platform && row.platform->curves > 0);
+    row.age = age_of(result_.files.nodes[node]);
     if (held.curves.empty()) {
       row.state = State::unread;
-    } else if (!held.slower.empty() || !held.missing.empty() || slow_alone) {
+    } else if (!held.slower.empty() || slow_alone || lacks_peers(result_.equals, held)) {
       row.state = State::slower;
+    } else if (!result_.became(node).empty()) {
+      row.state = State::was_faster;
+    } else if (row.age && static_cast<std::size_t>(*row.age) > result_.plan.max_age) {
+      row.state = State::silent;
+    } else if (!held.missing.empty()) {
+      row.state = State::incomplete;
     } else {
       row.state = judged ? State::alike : State::unjudged;
     }
@@ -157,7 +176,15 @@ class Judge {
     result_.rows.push_back(std::move(row));
   }
 
+  [[nodiscard]] std::optional<int> age_of(const FleetNode& node) const {
+    const auto day = day_of(node.newest());
+    const auto newest = day_of(newest_);
+    if (!day || !newest) return std::nullopt;
+    return static_cast<int>((*newest - *day).count());
+  }
+
   static std::string name_of(const Slower& slower) {
+    if (slower.of == Slower::Of::part) return slower.curve;
     const std::string& what = slower.of == Slower::Of::curve ? slower.curve : slower.test;
     return fmt::format("{}, {}", what, to_string(slower.band));
   }
@@ -166,33 +193,27 @@ class Judge {
   AgainstPlatform against_platform(const HeldNode& node) {
     if (!predictions_) predictions_.emplace(*base_);
     AgainstPlatform against;
-    const double farthest = farthest_of(std::max<std::size_t>(1, node.curves.size()));
+    const double farthest = farthest_of(kBands * std::max<std::size_t>(1, node.curves.size()));
     for (const HeldCurve& held : node.curves) {
       if (!held.file->probes) continue;
-      double sum = 0;
-      double squares = 0;
-      std::size_t count = 0;
-      double own_error = 0;
+      std::vector<HeldTime> times;
+      const KindFacts* facts = nullptr;
       for (const NodePoint& point : held.curve->points) {
         const auto& line = predictions_->of(*held.curve, point.size);
         if (!line || point.unstable) continue;
-        sum += std::max(0.0, point.log_us - line->log_us);
-        const double deviation = deviation_at(held.key, point);
-        squares += deviation * deviation;
-        own_error = line->own_error;
-        ++count;
+        times.push_back(
+            {.size = point.size, .off = point.log_us - line->log_us, .deviation = deviation_at(held.key, point)});
+        facts = line->facts;
       }
-      if (count == 0) continue;
+      if (times.empty()) continue;
       ++against.curves;
-      const double slower = std::expm1(sum / static_cast<double>(count));
-      const double allowed =
-          std::max({result_.plan.equals.tolerance, own_error, chance_of_one_sided(squares, count, farthest)});
-      if (slower <= allowed) continue;
+      const Slowness worst = worst_of(slowness_of(times, *facts, result_.plan.equals.tolerance, farthest));
+      if (!worst.is_slow()) continue;
       ++against.slow;
       if (held.band_off.empty()) ++against.alone;
-      if (slower <= against.slowest) continue;
-      against.slowest = slower;
-      against.what = held.curve->name;
+      if (worst.slower <= against.slowest) continue;
+      against.slowest = worst.slower;
+      against.what = fmt::format("{}, {}", held.curve->name, to_string(worst.band));
       against.places = {held.curve->from};
       if (!held.curve->to.empty()) against.places.push_back(held.curve->to);
     }
@@ -225,11 +246,8 @@ class Judge {
     using enum Suspicion::Verdict;
     if (suspicion.verdict == as_fast) return "in the middle as fast as the platform says";
     if (suspicion.verdict == too_fast) return "in the middle more than twice as fast as the platform says";
-    if (suspicion.verdict == one_part) {
-      const Suspect& first = suspicion.suspects.front();
-      return fmt::format("all are slower than the platform says: {} '{}' at {:.0f} % of its bandwidth explains it",
-                         first.kind, first.part, first.share * 100);
-    }
+    if (suspicion.verdict == one_part)
+      return fmt::format("all are slower than the platform says: {} explains it", in_words(suspicion.suspects.front()));
     return fmt::format("all are slower than the platform says: {} of {} curves, the worst by {:.0f} % ({})",
                        suspicion.slow.size(), suspicion.curves, suspicion.slow.front().slower * 100,
                        suspicion.slow.front().name);
@@ -257,12 +275,23 @@ class Judge {
   Fleet result_{};
   std::optional<platforms::Platform> base_{};
   std::optional<Predictions> predictions_{};
+  std::string newest_{};  ///< the date of the fleet's newest result
 };
 
 }  // namespace
 
 std::size_t Fleet::count(FleetRow::State state) const {
   return static_cast<std::size_t>(std::ranges::count(rows, state, &FleetRow::state));
+}
+
+const std::string& Fleet::became(std::size_t node) const {
+  static const std::string nothing;
+  return node < plan.became.size() ? plan.became[node] : nothing;
+}
+
+std::string_view to_string(FleetRow::State state) {
+  constexpr Words<State> kNames{"alike", "slower", "was faster", "incomplete", "silent", "not judged", "no result"};
+  return kNames[state];
 }
 
 Fleet judge_fleet(FleetFiles files, const FleetPlan& plan) { return Judge(std::move(files), plan).run(); }

@@ -13,13 +13,6 @@ namespace {
 using nlohmann::json;
 using State = FleetRow::State;
 
-std::string_view state_name(State state) {
-  return state == State::alike      ? "alike"
-         : state == State::slower   ? "slower"
-         : state == State::unjudged ? "not judged"
-                                    : "no result";
-}
-
 json gpu_json(const FleetNode& node, const std::string& place) {
   const NamedGpu* known = node.gpu_at(place);
   const NamedGpu gpu = known == nullptr ? NamedGpu{.place = place} : *known;
@@ -37,9 +30,11 @@ json row_json(const Fleet& fleet, const FleetRow& row) {
   const FleetNode& node = fleet.files.nodes[row.node];
   const HeldNode& held = fleet.equals.nodes[row.node];
   json result{{"node", node.name},
-              {"state", state_name(row.state)},
+              {"state", to_string(row.state)},
+              {"age_days", row.age ? json(*row.age) : json()},
               {"worst", row.worst},
               {"worst_in", row.what},
+              {"why", why(fleet, row)},
               {"explanation", row.explanation.text},
               {"part", row.explanation.part},
               {"share", row.explanation.share},
@@ -52,7 +47,8 @@ json row_json(const Fleet& fleet, const FleetRow& row) {
   for (const Slower& slower : held.slower) {
     result["slower"].push_back({{"test", slower.test},
                                 {"curve", slower.curve},
-                                {"sizes", to_string(slower.band)},
+                                {"sizes", slower.of == Slower::Of::part ? "all" : to_string(slower.band)},
+                                {"days", slower.days},
                                 {"slower", slower.slower},
                                 {"allowed", slower.allowed},
                                 {"gpus", gpus_json(node, slower.places)}});
@@ -86,24 +82,20 @@ json fleet_json(const Fleet& fleet) {
   return result;
 }
 
-std::string fleet_junit(const Fleet& fleet, const std::vector<std::string>& regressions) {
+std::string fleet_junit(const Fleet& fleet) {
   constexpr std::string_view kNodes = "nodes";
   report::JUnitCases cases;
   for (const FleetRow& row : fleet.rows) {
     const FleetNode& node = fleet.files.nodes[row.node];
-    const std::string& since = row.node < regressions.size() ? regressions[row.node] : std::string();
-    if (row.state == State::slower) {
-      cases.fail(kNodes, node.name,
-                 fmt::format("{}: {}", named(node, row.explanation.places), row.explanation.text) +
-                     (since.empty() ? "" : "; " + since));
-    } else if (!since.empty()) {
-      cases.fail(kNodes, node.name, since);
-    } else if (row.state == State::unread) {
-      cases.fail(kNodes, node.name, "no result" + (node.remarks.empty() ? "" : ": " + node.remarks.front()));
-    } else if (row.state == State::unjudged) {
-      cases.skip(kNodes, node.name, "too few nodes have what it has");
-    } else {
-      cases.add(kNodes, node.name);
+    switch (row.state) {
+      case State::alike:
+        cases.add(kNodes, node.name);
+        break;
+      case State::unjudged:
+        cases.skip(kNodes, node.name, why(fleet, row));
+        break;
+      default:
+        cases.fail(kNodes, node.name, fmt::format("{}: {}", named(node, row.explanation.places), why(fleet, row)));
     }
   }
   if (!fleet.as_a_whole.empty()) {

@@ -12,7 +12,6 @@
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/tools/drawing.hpp"
 #include "platforms/tools/filter_program.hpp"
-#include "protocols/core/enum_table.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::validate {
@@ -31,25 +30,10 @@ constexpr auto kLeft = Column::Align::left;
 
 std::string percent(double fraction) { return fmt::format("{:+.1f} %", fraction * 100); }
 
-std::string_view to_string(State state) {
-  constexpr Words<State> kNames{"alike", "slower", "not judged", "no result"};
-  return kNames[state];
-}
-
 std::string platform_cell(const FleetRow& row) {
   if (!row.platform || row.platform->curves == 0) return "-";
   if (row.platform->slow == 0) return "as fast";
   return fmt::format("{} of {} slower", row.platform->slow, row.platform->curves);
-}
-
-std::string why(const FleetRow& row, const Fleet& fleet) {
-  if (row.state == State::slower) return row.explanation.text;
-  if (row.state == State::unjudged) return "too few nodes have what it has";
-  if (row.state == State::unread) {
-    const auto& remarks = fleet.files.nodes[row.node].remarks;
-    return remarks.empty() ? "" : remarks.front();
-  }
-  return "";
 }
 
 std::size_t rows_of(const Fleet& fleet, const FleetReportPlan& plan) {
@@ -64,49 +48,65 @@ void add_rest(Document& document, const Fleet& fleet, const FleetReportPlan& pla
       fmt::format("And {} more nodes: --report FILE.html and --json FILE have all.", fleet.rows.size() - shown)});
 }
 
+/// As many letters as a line of the table has for it; what is slower where stands below, in full.
+std::string shortened(const std::string& text) {
+  constexpr std::size_t kMost = 52;
+  if (text.size() <= kMost) return text;
+  return text.substr(0, text.rfind(' ', kMost - 3)) + " ...";
+}
+
 Table nodes_table(const Fleet& fleet, const FleetReportPlan& plan) {
   Table table{.columns = {{"node", kLeft},
                           {"", kLeft},
                           {"worst"},
-                          {"the part that explains it", kLeft},
+                          {"days"},
+                          {"what explains it", kLeft},
                           {"GPUs", kLeft},
-                          {"worst in", kLeft},
-                          {"against the platform", kLeft}}};
+                          {"platform", kLeft}}};
   for (std::size_t i = 0; i < rows_of(fleet, plan); ++i) {
     const FleetRow& row = fleet.rows[i];
     const FleetNode& node = fleet.files.nodes[row.node];
-    std::string gpus = node.gpus_at(row.explanation.places);
-    if (gpus.empty() && row.state == State::slower) gpus = "of none alone";
-    table.rows.push_back({node.name, std::string(to_string(row.state)), percent(row.worst), why(row, fleet), gpus,
-                          row.what, platform_cell(row)});
+    table.rows.push_back({node.name, std::string(to_string(row.state)),
+                          row.state == State::unread ? "" : percent(row.worst),
+                          row.age ? fmt::format("{}", *row.age) : "", shortened(why(fleet, row)),
+                          node.gpus_at(row.explanation.places, true), platform_cell(row)});
   }
   return table;
 }
 
-/// Node by test; the colour is full at half as long again.
-Table heat_map(const Fleet& fleet, const FleetReportPlan& plan) {
+/// Node by test; the colour is full at half as long again. Tables next to each other would be too wide for a terminal.
+void add_heat_maps(Document& document, const Fleet& fleet, const FleetReportPlan& plan) {
   constexpr double kFull = 0.5;
-  std::set<std::string> tests;
+  constexpr std::size_t kWidth = 110;
+  std::set<std::string> left;
   for (const HeldNode& node : fleet.equals.nodes) {
-    for (const auto& [test, off] : node.map) tests.insert(test);
+    for (const auto& [test, off] : node.map) left.insert(test);
   }
-  Table table{.columns = {{"node", kLeft}}};
-  for (const std::string& test : tests) table.columns.push_back({test});
-  for (std::size_t i = 0; i < rows_of(fleet, plan); ++i) {
-    const FleetRow& row = fleet.rows[i];
-    const HeldNode& held = fleet.equals.nodes[row.node];
-    std::vector<std::string> cells{fleet.files.nodes[row.node].name};
-    std::vector<std::optional<double>> shades{std::nullopt};
-    for (const std::string& test : tests) {
-      const auto found = held.map.find(test);
-      cells.push_back(found == held.map.end() ? "-" : percent(found->second));
-      shades.push_back(found == held.map.end() ? std::nullopt
-                                               : std::optional(std::clamp(found->second / kFull, -1.0, 1.0)));
+  std::size_t names = 0;
+  for (const FleetNode& node : fleet.files.nodes) names = std::max(names, node.name.size());
+  do {
+    Table table{.columns = {{"node", kLeft}}};
+    for (std::size_t width = names; !left.empty();) {
+      width += left.begin()->size() + 2;
+      if (width > kWidth && table.columns.size() > 1) break;
+      table.columns.push_back({left.extract(left.begin()).value()});
     }
-    table.rows.push_back(std::move(cells));
-    table.shades.push_back(std::move(shades));
-  }
-  return table;
+    for (std::size_t i = 0; i < rows_of(fleet, plan); ++i) {
+      const FleetRow& row = fleet.rows[i];
+      const HeldNode& held = fleet.equals.nodes[row.node];
+      std::vector<std::string> cells{fleet.files.nodes[row.node].name};
+      std::vector<std::optional<double>> shades{std::nullopt};
+      for (std::size_t column = 1; column < table.columns.size(); ++column) {
+        const auto found = held.map.find(table.columns[column].title);
+        cells.push_back(found == held.map.end() ? "-" : percent(found->second));
+        shades.push_back(found == held.map.end() ? std::nullopt
+                                                 : std::optional(std::clamp(found->second / kFull, -1.0, 1.0)));
+      }
+      table.rows.push_back(std::move(cells));
+      table.shades.push_back(std::move(shades));
+    }
+    document.emplace_back(std::move(table));
+  } while (!left.empty());
 }
 
 std::string what_of(const Slower& slower) {
@@ -117,17 +117,20 @@ std::string what_of(const Slower& slower) {
       return slower.test + ", all of this GPU";
     case Slower::Of::test:
       return slower.test + ", all";
+    case Slower::Of::part:
+      return slower.curve;
   }
   return "";
 }
 
 Table slower_table(const FleetNode& node, const HeldNode& held) {
   constexpr std::size_t kMost = 6;
-  Table table{.columns = {{"what", kLeft}, {"GPUs", kLeft}, {"sizes", kLeft}, {"slower by"}, {"allowed"}}};
+  Table table{.columns = {{"what", kLeft}, {"GPUs", kLeft}, {"sizes", kLeft}, {"days"}, {"slower by"}, {"allowed"}}};
   for (std::size_t i = 0; i < std::min(kMost, held.slower.size()); ++i) {
     const Slower& slower = held.slower[i];
-    table.rows.push_back({what_of(slower), node.gpus_at(slower.places), std::string(to_string(slower.band)),
-                          percent(slower.slower), percent(slower.allowed)});
+    table.rows.push_back({what_of(slower), node.gpus_at(slower.places, true),
+                          slower.of == Slower::Of::part ? "all" : std::string(to_string(slower.band)),
+                          std::to_string(slower.days), percent(slower.slower), percent(slower.allowed)});
   }
   return table;
 }
@@ -233,21 +236,49 @@ std::string named(const FleetNode& node, const std::vector<std::string>& places)
   return gpus.empty() ? node.name : fmt::format("{} {}", node.name, gpus);
 }
 
+std::string why(const Fleet& fleet, const FleetRow& row) {
+  const FleetNode& node = fleet.files.nodes[row.node];
+  const std::string& became = fleet.became(row.node);
+  switch (row.state) {
+    case State::slower:
+      return row.explanation.text + (became.empty() ? "" : "; " + became);
+    case State::was_faster:
+      return became;
+    case State::incomplete:
+      return fmt::format("lacks {} measurements that its equals have", fleet.equals.nodes[row.node].missing.size());
+    case State::silent:
+      return fmt::format("its newest result is {} days older than the fleet's", row.age.value_or(0));
+    case State::unjudged:
+      return "too few nodes have what it has";
+    case State::unread:
+      return "no result" + (node.remarks.empty() ? "" : ": " + node.remarks.front());
+    case State::alike:
+      break;
+  }
+  return "";
+}
+
 std::string verdict_of(const Fleet& fleet) {
   const std::size_t nodes = fleet.rows.size();
   const std::size_t slower = fleet.count(State::slower);
   std::string text = slower == 0
                          ? fmt::format("Verdict: none of {} nodes is slower than its equals", nodes)
                          : fmt::format("Verdict: {} of {} nodes {} slower", slower, nodes, slower == 1 ? "is" : "are");
+  const auto add = [&](std::size_t count, std::string_view what) {
+    if (count > 0) text += fmt::format("; {} {}", count, what);
+  };
+  const auto became =
+      std::ranges::count_if(fleet.rows, [&](const FleetRow& row) { return !fleet.became(row.node).empty(); });
+  add(static_cast<std::size_t>(became), "slower than before");
   if (fleet.slow_as_a_whole) text += "; all are slower than the platform says";
-  const std::size_t unjudged = fleet.count(State::unjudged);
-  const std::size_t unread = fleet.count(State::unread);
-  if (unjudged > 0) text += fmt::format("; {} could not be judged", unjudged);
-  if (unread > 0) text += fmt::format("; {} without a result", unread);
-  if (slower > 0) {
+  add(fleet.count(State::silent), fmt::format("silent for more than {} days", fleet.plan.max_age));
+  add(fleet.count(State::incomplete), "without all that their equals have");
+  add(fleet.count(State::unjudged), "could not be judged");
+  add(fleet.count(State::unread), "without a result");
+  if (!fleet.rows.empty() && fleet.rows.front().state != State::alike && fleet.rows.front().state != State::unjudged) {
     const FleetRow& worst = fleet.rows.front();
     text += fmt::format(". The worst: {}: {}", named(fleet.files.nodes[worst.node], worst.explanation.places),
-                        worst.explanation.text);
+                        why(fleet, worst));
   }
   return text + ".";
 }
@@ -264,7 +295,7 @@ Document fleet_report(const Fleet& fleet, const FleetReportPlan& plan, Document 
   document.emplace_back(
       Paragraph{"By how much longer than the middle of all nodes: the mean over a test's curves, at the sizes where it "
                 "is worst."});
-  document.emplace_back(heat_map(fleet, plan));
+  add_heat_maps(document, fleet, plan);
   add_suspicious(document, fleet, plan);
   report::append(document, std::move(between));
   add_remarks(document, fleet, plan);

@@ -25,10 +25,12 @@ std::string verdict_of(const Fleet& fleet);
 /// A node with its GPUs, the one that `places` names, or all: "node017 GPU 5 (0000:9b:00.0, GPU-...)".
 std::string named(const FleetNode& node, const std::vector<std::string>& places);
 
+/// What is to be said of a node: the part that explains it, what it lacks, since when; empty of one that is alike.
+std::string why(const Fleet& fleet, const FleetRow& row);
+
 /// Everything, unrounded; what is slower as fractions.
 nlohmann::json fleet_json(const Fleet& fleet);
 /// JUnit's XML, a test case for each node; one for the fleet as a whole where it was held against a platform.
-/// `regressions`, by node: what history says; empty: nothing.
-std::string fleet_junit(const Fleet& fleet, const std::vector<std::string>& regressions);
+std::string fleet_junit(const Fleet& fleet);
 
 }  // namespace twinlink::validate

@@ -14,6 +14,7 @@
 
 #include "protocols/bench/results/output_files.hpp"
 #include "protocols/core/errors.hpp"
+#include "validate/nodes/dates.hpp"
 #include "validate/nodes/file_facts.hpp"
 
 namespace twinlink::validate {
@@ -147,6 +148,10 @@ class NodeReader {
     try {
       for (const Imported& table : read_tables(path, name, wishes_)) {
         NodeFile file = file_of(table, name);
+        if (!file.date.empty() && !day_of(file.date)) {
+          node_.remarks.push_back(fmt::format("{} says that it is of {}, which is no date", name, file.date));
+          file.date.clear();
+        }
         if (file.date.empty()) file.date = date_in(name);
         node_.names.insert(file.hosts.begin(), file.hosts.end());
         for (const NamedGpu& gpu : file.gpus) node_.names.insert(gpu.uuid);
@@ -290,16 +295,23 @@ const NamedGpu* FleetNode::gpu_at(const std::string& place) const {
   return found == gpus.end() ? nullptr : &*found;
 }
 
-std::string FleetNode::gpus_at(const std::vector<std::string>& places) const {
+std::string FleetNode::gpus_at(const std::vector<std::string>& places, bool shortly) const {
   if (places.size() > 2 && places.size() == gpus.size()) return fmt::format("all {} GPUs", places.size());
   std::string text;
   for (const std::string& place : places) {
-    const NamedGpu* const gpu = gpu_at(place);
-    text +=
-        fmt::format("{}{}", text.empty() ? "" : ", ",
-                    gpu == nullptr ? NamedGpu{.place = place, .bus = "", .uuid = "", .model = ""}.text() : gpu->text());
+    const NamedGpu* const known = shortly ? nullptr : gpu_at(place);
+    const NamedGpu gpu = known == nullptr ? NamedGpu{.place = place} : *known;
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", gpu.text());
   }
   return text;
+}
+
+std::string FleetNode::newest() const {
+  std::string date;
+  for (const NodeFile& file : files) {
+    if (!file.to_come) date = std::max(date, file.date);
+  }
+  return date;
 }
 
 void note_dates_to_come(FleetFiles& files, const std::string& now) {

@@ -72,9 +72,11 @@ struct FleetNode {
   std::vector<std::string> remarks{};  ///< what is wrong with its files, and what was left out of them
   std::set<std::string> names{};       ///< of hosts, files and GPUs that its remarks may mention
 
+  /// The date of its newest result, but for those that are to come; empty: none tells one.
+  [[nodiscard]] std::string newest() const;
   [[nodiscard]] const NamedGpu* gpu_at(const std::string& place) const;
-  /// "GPU 3 (...), GPU 4 (...)", "all 8 GPUs", which are told elsewhere; empty for none.
-  [[nodiscard]] std::string gpus_at(const std::vector<std::string>& places) const;
+  /// "GPU 3 (...), GPU 4 (...)", "all 8 GPUs", which are told elsewhere; empty for none. `shortly`: "GPU 3, GPU 4".
+  [[nodiscard]] std::string gpus_at(const std::vector<std::string>& places, bool shortly = false) const;
 };
 
 struct FleetFiles {

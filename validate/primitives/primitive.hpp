@@ -7,6 +7,7 @@
 //   if (primitive) predict(*primitive, line.size, topology);                 // overhead + latency + bytes / rate + ...
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -120,9 +121,10 @@ struct KindFacts {
   Primitive::Kind kind = Primitive::Kind::copy;
   std::string_view plural{};  ///< "messages"
   /// By how much a healthy machine's curve may be slower than a platform that was calibrated from it, as the geometric
-  /// mean over its sizes: what the form of this kind's closed form misses. Of the stored probes of an H200 node, which
-  /// tests/validate/suspect holds to it; of windows the closed form misses as much of a simulation, too.
-  double own_error = 0;
+  /// mean over its small, middle and large sizes: what the form of this kind's closed form misses. Of the stored probes
+  /// of an H200 node, which tests/validate/suspect holds to it; of windows the closed form misses as much of a
+  /// simulation, too.
+  std::array<double, 3> own_errors{};
   Owner owner = Owner::copy;
   std::string_view number{};  ///< "overhead"; empty: the owner's entry as a whole
   Fit fit = Fit::constant;

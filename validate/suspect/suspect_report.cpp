@@ -23,7 +23,9 @@ constexpr auto kLeft = Column::Align::left;
 
 std::string percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
 
-std::string named(const Suspect& suspect) { return fmt::format("{}={:.0f}%", suspect.part, suspect.share * 100); }
+std::string named(const Suspect& suspect) {
+  return suspect.has_share() ? fmt::format("{}={:.0f}%", suspect.part, suspect.share * 100) : suspect.part;
+}
 
 /// "12 messages, 3 handles".
 std::string slow_by_kind(const Suspicion& suspicion) {
@@ -68,8 +70,8 @@ std::string verdict(const Suspicion& suspicion) {
           first.alike.empty() ? "" : fmt::format("; the probes do not tell it from {}", fmt::join(first.alike, ", "));
       const std::string left =
           first.left_slow == 0 ? "" : fmt::format(", but for {} curves that stay slower", first.left_slow);
-      return fmt::format("Verdict: {} '{}' at {:.0f} % of its bandwidth explains it{}{}.", first.kind, first.part,
-                         first.share * 100, left, alike);
+      return fmt::format("Verdict: {}{} explains it{}{}.", in_words(first), first.has_share() ? "" : ": that", left,
+                         alike);
     }
     case unexplained:
       return fmt::format("Verdict: no part explains it: {} are {}.", slow_by_kind(suspicion), limit(suspicion));
@@ -90,20 +92,25 @@ std::string verdict_name(Suspicion::Verdict verdict) {
                                : "unexplained";
 }
 
+/// As much of a text as a table has a column for; the verdict has the whole of the first.
+std::string shortened(const std::string& text) {
+  constexpr std::size_t kMost = 26;
+  return text.size() <= kMost ? text : text.substr(0, kMost - 4) + " ...";
+}
+
 Table suspects(const Suspicion& suspicion) {
   Table table{.columns = {{"part", kLeft},
                           {"kind", kLeft},
                           {"curves"},
                           {"explains"},
-                          {"geo. mean before"},
-                          {"after"},
-                          {"worst before"},
-                          {"after"}}};
+                          {"of slow"},
+                          {"leaves"},
+                          {"contradicted by", kLeft}}};
   for (std::size_t i = 0; i < std::min(kMostRows, suspicion.suspects.size()); ++i) {
     const Suspect& suspect = suspicion.suspects[i];
-    table.rows.push_back({named(suspect), suspect.kind, std::to_string(suspect.curves), percent(suspect.explained),
-                          percent(suspicion.errors.geometric_mean), percent(suspect.errors.geometric_mean),
-                          percent(suspicion.errors.max), percent(suspect.errors.max)});
+    table.rows.push_back({shortened(named(suspect)), suspect.kind, std::to_string(suspect.curves),
+                          percent(suspect.explained), percent(suspect.of_slow), percent(suspect.errors.geometric_mean),
+                          shortened(suspect.contradicted_by)});
   }
   return table;
 }
@@ -124,10 +131,10 @@ Table judged(const Suspicion& suspicion) {
 }
 
 Table slow_curves(const Suspicion& suspicion) {
-  Table table{.columns = {{"curve", kLeft}, {"devices", kLeft}, {"slower by"}}};
+  Table table{.columns = {{"curve", kLeft}, {"devices", kLeft}, {"sizes", kLeft}, {"slower by"}}};
   for (std::size_t i = 0; i < std::min(kMostRows, suspicion.slow.size()); ++i) {
     const SlowCurve& curve = suspicion.slow[i];
-    table.rows.push_back({curve.name, curve.devices, percent(curve.slower)});
+    table.rows.push_back({curve.name, curve.devices, std::string(to_string(curve.band)), percent(curve.slower)});
   }
   return table;
 }
@@ -163,6 +170,10 @@ Document suspect_report(const Suspicion& suspicion) {
   }
   if (!suspicion.suspects.empty()) {
     document.emplace_back(Heading{2, "What a single part would explain"});
+    document.emplace_back(Paragraph{fmt::format(
+        "Of the error of the lines that it slows, and of all that is slow; it leaves a geometric mean of the {} that "
+        "copies and messages are off.",
+        percent(suspicion.errors.geometric_mean))});
     document.emplace_back(suspects(suspicion));
   }
   if (!suspicion.unjudged.empty()) {
@@ -198,8 +209,11 @@ nlohmann::json to_json(const Suspicion& suspicion) {
     json["not_judged"].push_back({{"what", unjudged.what}, {"why", unjudged.why}});
   }
   for (const SlowCurve& curve : suspicion.slow) {
-    json["slow"].push_back(
-        {{"curve", curve.name}, {"devices", curve.devices}, {"probes", curve.plural}, {"slower", curve.slower}});
+    json["slow"].push_back({{"curve", curve.name},
+                            {"devices", curve.devices},
+                            {"probes", curve.plural},
+                            {"sizes", to_string(curve.band)},
+                            {"slower", curve.slower}});
   }
   for (const Suspect& suspect : suspicion.suspects) {
     json["suspects"].push_back({{"part", suspect.part},
@@ -207,6 +221,8 @@ nlohmann::json to_json(const Suspicion& suspicion) {
                                 {"share", suspect.share},
                                 {"curves", suspect.curves},
                                 {"explained", suspect.explained},
+                                {"of_slow", suspect.of_slow},
+                                {"contradicted_by", suspect.contradicted_by},
                                 {"left_slow", suspect.left_slow},
                                 {"errors", to_json(suspect.errors)},
                                 {"alike", suspect.alike}});

@@ -7,19 +7,19 @@
 #include <numeric>
 #include <optional>
 #include <set>
-#include <span>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "platforms/machine/degraded.hpp"
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/core/errors.hpp"
 #include "validate/calibrate/calibration_groups.hpp"
 #include "validate/compare/spread.hpp"
 #include "validate/primitives/primitive.hpp"
+#include "validate/suspect/parts.hpp"
+#include "validate/suspect/slowness.hpp"
 
 namespace twinlink::validate {
 namespace {
@@ -27,27 +27,12 @@ namespace {
 using platforms::Platform;
 using platforms::Topology;
 
-/// One line.
-struct Point {
-  const bench::ProbeLine* line = nullptr;
-  Primitive primitive{};
-  Seconds predicted{};  ///< with the platform as it is
-
-  [[nodiscard]] Seconds predicted_on(const Topology& topology) const {
-    return predict(primitive, line->size, topology).value_or(predicted);
-  }
-};
-
 /// All sizes of one line's name between the same devices, from the smallest on.
 struct Curve {
-  std::vector<Point> points{};
+  std::vector<HeldLine> lines{};
 
-  [[nodiscard]] const Primitive& first() const { return points.front().primitive; }
-  /// Does it tell the bandwidth of the parts that it crosses? What is on top of a copy, or queues, repeats them.
-  [[nodiscard]] bool tells_parts() const {
-    using enum Primitive::Kind;
-    return first().kind == copy || first().kind == message || first().kind == gap;
-  }
+  [[nodiscard]] const Primitive& first() const { return lines.front().primitive; }
+  [[nodiscard]] bool tells_parts() const { return lines.front().tells_parts(); }
 };
 
 double log_error(const bench::ProbeLine& line, Seconds predicted) {
@@ -56,26 +41,22 @@ double log_error(const bench::ProbeLine& line, Seconds predicted) {
 
 double square(double value) { return value * value; }
 
-/// What noise adds to the squared errors.
-double noise(const Curve& curve) {
-  return std::accumulate(curve.points.begin(), curve.points.end(), 0.0, [](double sum, const Point& point) {
-    return sum + square(deviation_of(point.line->time_us.p5, point.line->time_us.p95));
-  });
+/// What noise adds to the squared error of a line.
+double noise(const HeldLine& line) { return square(deviation_of(line.line->time_us.p5, line.line->time_us.p95)); }
+
+/// The squared error of a line on a machine.
+double error_of(const HeldLine& line, const IllMachine& machine) {
+  return square(log_error(*line.line, machine(line)));
 }
 
-/// Squared errors of the platform as it is.
-double squares(const Curve& curve) {
-  return std::accumulate(curve.points.begin(), curve.points.end(), 0.0, [](double sum, const Point& point) {
-    return sum + square(log_error(*point.line, point.predicted));
-  });
-}
+/// The machine as its platform says.
+Seconds as_it_should_be(const HeldLine& line) { return line.predicted; }
 
-double squares(std::span<const Curve* const> curves, const Topology& topology) {
-  double sum = 0;
-  for (const Curve* curve : curves) {
-    for (const Point& point : curve->points) sum += square(log_error(*point.line, point.predicted_on(topology)));
-  }
-  return sum;
+using Lines = std::vector<const HeldLine*>;
+
+double squares(const Lines& lines, const IllMachine& machine) {
+  return std::accumulate(lines.begin(), lines.end(), 0.0,
+                         [&](double sum, const HeldLine* line) { return sum + error_of(*line, machine); });
 }
 
 Row row_of(const bench::ProbeLine& line, Seconds predicted) {
@@ -118,22 +99,20 @@ class Inspector {
   Suspicion run() {
     std::vector<Row> rows;
     for (const Curve& curve : curves_) {
-      if (!curve.tells_parts()) continue;
-      for (const Point& point : curve.points) rows.push_back(row_of(*point.line, point.predicted));
-      error_ += squares(curve);
+      for (const HeldLine& line : curve.lines) {
+        error_ += error_of(line, as_it_should_be);
+        if (curve.tells_parts()) rows.push_back(row_of(*line.line, line.predicted));
+      }
     }
     result_.curves = curves_.size();
-    farthest_ = farthest_of(curves_.size());
+    farthest_ = farthest_of(kBands * curves_.size());
     if (!rows.empty()) result_.errors = summarize_errors(rows);
     judge_curves();
-    const platforms::Node& graph = topology_.graph();
-    for (const platforms::Link& link : graph.links) try_part(link.name, "link");
-    for (const platforms::HostMemory& memory : graph.memories) try_part(memory.name, "memory");
-    for (const platforms::Hub& hub : graph.hubs) try_part(hub.name, "hub");
-    for (const platforms::Nic& nic : graph.nics) try_part(nic.name, "adapter");
-    if (base_.fabric) try_part(std::string(kFabric), std::string(kFabric));
-    std::ranges::stable_sort(result_.suspects, {}, &Suspect::least);
-    std::ranges::stable_partition(result_.suspects, [&](const Suspect& suspect) { return explains(suspect); });
+    for (const Possible& part : parts_of(base_, topology_)) try_part(part);
+    if (!slow_.empty()) {
+      for (const Possible& way : ways_of(base_, topology_)) try_way(way);
+    }
+    sort_suspects();
     find_alike();
     judge();
     list_unjudged();
@@ -141,8 +120,6 @@ class Inspector {
   }
 
  private:
-  static constexpr std::string_view kFabric = "fabric";
-
   void sort_curves(const ProbeSet& probes) {
     std::map<std::tuple<std::string, std::string, std::string, std::size_t>, std::size_t> places;
     for (const Probe& probe : probes.probes) {
@@ -159,14 +136,14 @@ class Inspector {
       seen_.insert({primitive->gpu, primitive->peer_gpu});
       const auto [place, is_new] = places.try_emplace({line.name, line.gpu, line.peer, probe.file}, curves_.size());
       if (is_new) curves_.emplace_back();
-      curves_[place->second].points.push_back({&line, *primitive, *time});
+      curves_[place->second].lines.push_back({&line, *primitive, *time});
     }
     if (curves_.empty()) {
       throw InputError(
           fmt::format("{}: error: the probes have no line that this platform has numbers for", result_.base));
     }
     for (Curve& curve : curves_) {
-      std::ranges::sort(curve.points, {}, [](const Point& point) { return point.line->size; });
+      std::ranges::sort(curve.lines, {}, [](const HeldLine& line) { return line.line->size; });
     }
   }
 
@@ -176,47 +153,50 @@ class Inspector {
     if (std::ranges::find(found->what, what) == found->what.end()) found->what.push_back(what);
   }
 
-  /// The geometric mean of measured over predicted, less 1, where lines that are faster count as equal.
-  [[nodiscard]] static double slowness(const Curve& curve, const Topology& topology) {
-    double sum = 0;
-    for (const Point& point : curve.points) {
-      sum += std::max(0.0, -log_error(*point.line, point.predicted_on(topology)));
+  [[nodiscard]] std::vector<Slowness> slowness(const Curve& curve, const IllMachine& machine) const {
+    std::vector<HeldTime> times;
+    for (const HeldLine& line : curve.lines) {
+      times.push_back(
+          {.size = line.line->size, .off = -log_error(*line.line, machine(line)), .deviation = std::sqrt(noise(line))});
     }
-    return std::expm1(sum / static_cast<double>(curve.points.size()));
+    return slowness_of(times, facts_of(curve.first().kind), result_.tolerance, farthest_);
   }
-
-  [[nodiscard]] double allowed(const Curve& curve) const {
-    return std::max(result_.tolerance, facts_of(curve.first().kind).own_error);
-  }
-  /// Or by chance, of so many curves.
-  [[nodiscard]] double allowed_by_chance(const Curve& curve) const {
-    return std::max(allowed(curve), chance_of_one_sided(noise(curve), curve.points.size(), farthest_));
+  static std::string name_of(const Curve& curve) {
+    const bench::ProbeLine& line = *curve.lines.front().line;
+    return fmt::format("{}, {}", line.name, devices(row_of(line, Seconds{}).key));
   }
 
   void judge_curves() {
     for (const Curve& curve : curves_) {
       const std::string plural(plural_of(curve.first()));
+      const std::vector<Slowness> bands = slowness(curve, as_it_should_be);
       auto judged = std::ranges::find(result_.judged, plural, &Judged::plural);
       if (judged == result_.judged.end()) {
-        judged = result_.judged.insert(judged, {.plural = plural, .allowed = allowed(curve)});
+        judged = result_.judged.insert(judged, {.plural = plural, .allowed = bands.front().allowed});
       }
-      const double slower = slowness(curve, topology_);
       ++judged->curves;
-      judged->slowest = std::max(judged->slowest, slower);
-      const double most = allowed_by_chance(curve);
-      judged->widest = std::max(judged->widest, most);
       note_fast(curve);
-      if (slower <= most) continue;
+      for (const Slowness& band : bands) {
+        judged->slowest = std::max(judged->slowest, band.slower);
+        judged->allowed = std::min(judged->allowed, band.allowed);
+        judged->widest = std::max(judged->widest, band.allowed);
+        if (!band.is_slow()) continue;
+        for (const HeldLine& line : curve.lines) {
+          if (band_of(line.line->size) == band.band) slow_.push_back(&line);
+        }
+      }
+      const Slowness& worst = worst_of(bands);
+      if (!worst.is_slow()) continue;
       ++judged->slow;
-      const bench::ProbeLine& line = *curve.points.front().line;
-      result_.slow.push_back({line.name, devices(row_of(line, Seconds{}).key), plural, slower});
+      const bench::ProbeLine& line = *curve.lines.front().line;
+      result_.slow.push_back({line.name, devices(row_of(line, Seconds{}).key), plural, worst.band, worst.slower});
     }
     std::ranges::stable_sort(result_.slow, std::ranges::greater{}, &SlowCurve::slower);
   }
 
   /// What a machine has twice, its platform knows nothing of.
   void note_fast(const Curve& curve) {
-    const Point& largest = curve.points.back();
+    const HeldLine& largest = curve.lines.back();
     if (!curve.tells_parts() || 2 * largest.line->time_us.median >= largest.predicted.microseconds()) return;
     result_.fast.push_back(fmt::format("{}, {}", largest.line->name, devices(row_of(*largest.line, Seconds{}).key)));
   }
@@ -243,43 +223,36 @@ class Inspector {
     }
   }
 
-  [[nodiscard]] Platform with(const std::string& part, double share) const {
-    Platform platform = base_;
-    if (part == kFabric) {
-      const auto shrink = [share](Rate& rate) { rate = Rate{rate.bytes_per_second() * share}; };
-      shrink(platform.fabric->link.value);
-      if (auto& duplex = platform.fabric->duplex) shrink(duplex->value);
-    } else {
-      platforms::degrade(platform, part, share, "a suspect");
-    }
-    return platform;
-  }
-
-  /// Whose largest copy or message takes longer where the part has next to nothing: no part makes anything faster, nor
-  /// a small one slower than a large one.
-  [[nodiscard]] std::vector<const Curve*> slowed_by(const std::string& part, double least) const {
-    const Platform platform = with(part, least);
-    const Topology topology(platform);
+  /// Whose largest line takes longer where the part has next to nothing: no part makes anything faster, nor a small one
+  /// slower than a large one.
+  [[nodiscard]] std::vector<const Curve*> slowed_by(const Possible& part, double least) const {
+    const IllMachine machine = part.at(least);
     std::vector<const Curve*> slowed;
     for (const Curve& curve : curves_) {
-      const Point& largest = curve.points.back();
-      if (curve.tells_parts() && largest.predicted_on(topology) > largest.predicted) slowed.push_back(&curve);
+      const HeldLine& largest = curve.lines.back();
+      if (part.concerns(largest) && machine(largest) > largest.predicted) slowed.push_back(&curve);
     }
     return slowed;
   }
 
+  static Lines lines_of(const std::vector<const Curve*>& curves) {
+    Lines lines;
+    for (const Curve* curve : curves) {
+      for (const HeldLine& line : curve->lines) lines.push_back(&line);
+    }
+    return lines;
+  }
+
   /// The share of its bandwidth down to which a part can lack some and no curve is slower by more than the tolerance: a
   /// link that nothing probed fills.
-  [[nodiscard]] double unseen_down_to(const std::string& part, std::span<const Curve* const> slowed,
+  [[nodiscard]] double unseen_down_to(const Possible& part, const std::vector<const Curve*>& slowed,
                                       double least) const {
     constexpr double kExact = 0.01;
-    const double allowed = 1 + result_.tolerance;
     const auto seen = [&](double share) {
-      const Platform platform = with(part, share);
-      const Topology topology(platform);
+      const IllMachine machine = part.at(share);
       return std::ranges::any_of(slowed, [&](const Curve* curve) {
-        const Point& largest = curve->points.back();
-        return largest.predicted_on(topology) > largest.predicted * allowed;
+        const HeldLine& largest = curve->lines.back();
+        return machine(largest) > largest.predicted * (1 + result_.tolerance);
       });
     };
     if (!seen(least)) return 0;
@@ -293,77 +266,145 @@ class Inspector {
 
   /// The error has several minima where ways or limits change. So steps find the best one, and the golden section its
   /// place.
-  void try_part(const std::string& part, const std::string& kind) {
+  void try_part(const Possible& part) {
     constexpr int kSteps = 32;
     constexpr double kLeast = 0.01;
-    if (!tried_.insert(part).second) return;  // --degrade takes a link for it
     const std::vector<const Curve*> slowed = slowed_by(part, kLeast);
+    const bool in_graph = part.degradable || part.kind == "fabric";
     if (slowed.empty()) {
-      uncrossed_.push_back(part);
+      if (in_graph) uncrossed_.push_back(part.part);
       return;
     }
     const double unseen = unseen_down_to(part, slowed, kLeast);
-    note_unseen(part, unseen);
-    const auto error_at = [&](double log_share) {
-      const Platform platform = with(part, std::exp(log_share));
-      return squares(slowed, Topology(platform));
-    };
+    if (in_graph) note_unseen(part.part, unseen);
+    const Lines lines = lines_of(slowed);
+    const auto error_at = [&](double log_share) { return squares(lines, part.at(std::exp(log_share))); };
     const double step = -std::log(kLeast) / kSteps;
     int best = 0;
     double least = 0;
-    double before = 0;
     for (int i = 0; i <= kSteps; ++i) {
       const double error = error_at(-step * i);
-      if (i == 0) before = error;
       if (i > 0 && error >= least) continue;
       least = error;
       best = i;
     }
     const double share =
         std::exp(least_between(-step * std::min(best + 1, kSteps), -step * std::max(best - 1, 0), error_at));
-    const double after = error_at(std::log(share));
+    add_suspect(part, slowed, share, unseen);
+  }
+
+  /// What has no share changes what it changes. Not every adapter or memory of a domain has a way to every GPU.
+  void try_way(const Possible& way) {
+    if (std::ranges::none_of(slow_, [&](const HeldLine* line) { return way.concerns(*line); })) return;
+    try {
+      hold_way(way);
+    } catch (const InputError&) {
+      return;
+    }
+  }
+
+  void hold_way(const Possible& way) {
+    const IllMachine machine = way.at(1);
+    std::vector<const Curve*> changed;
+    bool seen = false;
+    for (const Curve& curve : curves_) {
+      bool any = false;
+      for (const HeldLine& line : curve.lines) {
+        if (!way.concerns(line)) continue;
+        const Seconds time = machine(line);
+        any = any || is_material(line, time);
+        seen = seen || time > line.predicted * (1 + result_.tolerance);
+      }
+      if (any) changed.push_back(&curve);
+    }
+    if (seen) add_suspect(way, changed, 1, 1);
+  }
+
+  void add_suspect(const Possible& part, const std::vector<const Curve*>& slowed, double share, double unseen) {
+    const IllMachine machine = part.at(share);
+    const Lines lines = lines_of(slowed);
+    const double before = squares(lines, as_it_should_be);
+    const double after = squares(lines, machine);
     if (!(after < before)) return;
-    Suspect suspect{.part = part,
-                    .kind = kind,
+    Suspect suspect{.part = part.part,
+                    .kind = part.kind,
+                    .of_what = part.of_what,
+                    .degradable = part.degradable,
+                    .gpus = part.gpus,
                     .share = share,
                     .curves = slowed.size(),
-                    .explained = share_explained(slowed, before, after),
+                    .explained = share_explained(lines, machine),
                     .seen_from = unseen,
                     .least = error_ - before + after,
                     .alike = {}};
-    weigh(suspect);
+    if (!slow_.empty()) suspect.of_slow = 1 - squares(slow_, machine) / squares(slow_, as_it_should_be);
+    for (const Curve* curve : slowed) {
+      if (suspect.contradicted_by.empty() && contradicts(*curve, machine)) suspect.contradicted_by = name_of(*curve);
+    }
+    weigh(suspect, machine);
     result_.suspects.push_back(std::move(suspect));
   }
 
-  /// The share of the error that is gone. What noise makes of it no part can take away, so it counts in neither, if
-  /// there is clearly more.
-  [[nodiscard]] static double share_explained(std::span<const Curve* const> slowed, double before, double after) {
+  /// Is the line clearly another one on that machine?
+  static bool is_material(const HeldLine& line, Seconds time) {
+    constexpr double kClearly = 0.01;
+    return std::abs(std::log(time.value() / line.predicted.value())) >= kClearly;
+  }
+
+  /// The share of the error that is gone, over the lines that are others on that machine. What noise makes of it no
+  /// part can take away, so it counts in neither, if there is clearly more.
+  [[nodiscard]] static double share_explained(const Lines& lines, const IllMachine& machine) {
     constexpr double kClearly = 3;  // standard deviations of a sum of squares
     double noisy = 0;
-    std::size_t points = 0;
-    for (const Curve* curve : slowed) {
-      noisy += noise(*curve);
-      points += curve->points.size();
+    double before = 0;
+    double after = 0;
+    std::size_t count = 0;
+    for (const HeldLine* line : lines) {
+      if (!is_material(*line, machine(*line))) continue;
+      noisy += noise(*line);
+      before += error_of(*line, as_it_should_be);
+      after += error_of(*line, machine);
+      ++count;
     }
-    const double by_chance = noisy * (1 + kClearly * std::sqrt(2 / static_cast<double>(points)));
+    if (count == 0 || !(before > 0)) return 0;
+    const double by_chance = noisy * (1 + kClearly * std::sqrt(2 / static_cast<double>(count)));
     if (before <= by_chance) return 1 - after / before;
     return 1 - std::max(0.0, after - noisy) / (before - noisy);
   }
 
+  /// What crosses a part at full rate says that it is well: in one of its bands the part would slow the curve by more
+  /// than twice what is allowed, and the curve is nearer to a machine that has nothing.
+  [[nodiscard]] bool contradicts(const Curve& curve, const IllMachine& machine) const {
+    for (const Slowness& band : slowness(curve, as_it_should_be)) {
+      double expected = 0;
+      double measured = 0;
+      double count = 0;
+      for (const HeldLine& line : curve.lines) {
+        if (band_of(line.line->size) != band.band) continue;
+        expected += std::log(machine(line).value() / line.predicted.value());
+        measured -= log_error(*line.line, line.predicted);
+        ++count;
+      }
+      if (expected > 2 * count * std::log1p(band.allowed) && measured < expected / 2) return true;
+    }
+    return false;
+  }
+
   /// Fills in what is left of all curves.
-  void weigh(Suspect& suspect) const {
-    const Platform platform = with(suspect.part, suspect.share);
-    const Topology topology(platform);
+  void weigh(Suspect& suspect, const IllMachine& machine) const {
     std::vector<Row> rows;
     for (const Curve& curve : curves_) {
       if (curve.tells_parts()) {
-        for (const Point& point : curve.points) {
-          rows.push_back(row_of(*point.line, point.predicted_on(topology)));
-        }
+        for (const HeldLine& line : curve.lines) rows.push_back(row_of(*line.line, machine(line)));
       }
-      if (slowness(curve, topology) > allowed_by_chance(curve)) ++suspect.left_slow;
+      if (worst_of(slowness(curve, machine)).is_slow()) ++suspect.left_slow;
     }
-    suspect.errors = summarize_errors(rows);
+    if (!rows.empty()) suspect.errors = summarize_errors(rows);
+  }
+
+  void sort_suspects() {
+    std::ranges::stable_sort(result_.suspects, {}, &Suspect::least);
+    std::ranges::stable_partition(result_.suspects, [&](const Suspect& suspect) { return explains(suspect); });
   }
 
   /// Parts that explain as much: links come first, for a hub stands for its links; then the one that lacks least.
@@ -379,13 +420,25 @@ class Inspector {
       return std::tuple(a.kind != "link", a.curves, -a.share) < std::tuple(b.kind != "link", b.curves, -b.share);
     });
     Suspect& first = result_.suspects.front();
+    constexpr std::ptrdiff_t kMost = 4;
     for (auto other = result_.suspects.begin() + 1; other != end; ++other) {
-      first.alike.push_back(fmt::format("{}={:.0f}%", other->part, other->share * 100));
+      if (other - result_.suspects.begin() > kMost) {
+        first.alike.push_back(fmt::format("{} more", end - other));
+        break;
+      }
+      const std::string name = other->gpus.empty() && other->of_what == "bandwidth"
+                                   ? other->part
+                                   : fmt::format("{} {}", other->kind, other->part);
+      first.alike.push_back(other->has_share() ? fmt::format("{}={:.0f}%", name, other->share * 100) : other->part);
     }
   }
 
+  /// One call that takes long is that call's, and no processor's.
   [[nodiscard]] bool explains(const Suspect& suspect) const {
-    return suspect.share <= suspect.seen_from && suspect.explained >= kExplains;
+    constexpr std::size_t kLeastCalls = 3;
+    if (suspect.of_what == "speed" && suspect.curves < kLeastCalls) return false;
+    return suspect.share <= suspect.seen_from && suspect.explained >= kExplains && suspect.of_slow >= kOfSlow &&
+           suspect.contradicted_by.empty();
   }
 
   void judge() {
@@ -400,15 +453,20 @@ class Inspector {
   Platform base_;
   Topology topology_;
   std::vector<Curve> curves_{};
-  double farthest_ = 0;  ///< standard deviations: so far one of all curves is off by chance
-  double error_ = 0;     ///< squared logarithms, of all copies and messages, with the platform as it is
+  double farthest_ = 0;  ///< standard deviations: so far one of all bands is off by chance
+  double error_ = 0;     ///< squared logarithms of all lines, with the platform as it is
+  Lines slow_{};         ///< of the bands that are slower than allowed
   std::set<std::pair<std::size_t, std::size_t>> seen_{};  ///< GPUs and peers that have a curve
-  std::set<std::string> tried_{};
-  std::vector<std::string> uncrossed_{};  ///< parts that slow no curve
+  std::vector<std::string> uncrossed_{};                  ///< parts that slow no curve
   Suspicion result_{};
 };
 
 }  // namespace
+
+std::string in_words(const Suspect& suspect) {
+  if (!suspect.has_share()) return suspect.part;
+  return fmt::format("{} '{}' at {:.0f} % of its {}", suspect.kind, suspect.part, suspect.share * 100, suspect.of_what);
+}
 
 Suspicion find_suspects(const ProbeSet& probes, const std::filesystem::path& base, double tolerance, bool force) {
   return Inspector(probes, base, tolerance, force).run();

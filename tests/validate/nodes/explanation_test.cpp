@@ -81,7 +81,10 @@ TEST(Explanation, ByTests) {
                  "+50 % (large sizes)",
                  {"0/2"}));
   EXPECT_EQ(said_of({rdma, slow(Of::test, "messages between nodes", 0.2)}).first,
-            "gpudirect-v3 +50 % (large sizes), messages between nodes +20 % (large sizes)");
+            "an adapter, its cable or its slot, for messages out of host memory are slow as well: gpudirect-v3 +50 % "
+            "(large sizes)");
+  EXPECT_EQ(said_of({rdma, slow(Of::curve, "host", 0.9, Band::large, {"0/2", "1/0"})}).first,
+            said_of({rdma, slow(Of::test, "messages between nodes", 0.2)}).first);
   EXPECT_EQ(said_of({slow(Of::test, "gpudirect-v3", 0.5)}).second, std::vector<std::string>{});
   // The host: its CPU's tests alone, or its calls first, and no bytes.
   EXPECT_EQ(
@@ -230,8 +233,10 @@ TEST(Explanation, AFarAdapterIsFoundByItsMessages) {
   const std::vector lines{curve_of("message pinned other-node", {}, "0/0", "1/0", "messages between nodes"),
                           curve_of("message pinned other-node", {}, "0/1", "1/1", "messages between nodes")};
   const Explanation found = explained(file, ill, lines, 1);
-  EXPECT_THAT(found.text, StartsWith("messages of GPU 0 take the way of the far adapter '" + found.part + "'"));
+  EXPECT_THAT(found.text, HasSubstr("messages of GPU 0 take the way of the far adapter 'hca"));
   EXPECT_THAT(found.text, HasSubstr("and not of its own '" + base.node.gpus[0].nic + "'"));
+  EXPECT_THAT(found.text, StartsWith("host buffers of GPU 0 lie in ")) << "no copy of host memory tells the two apart";
+  EXPECT_THAT(found.part, IsEmpty()) << "no part lacks anything";
   EXPECT_THAT(found.places, ElementsAre("0/0"));
 }
 

@@ -45,7 +45,7 @@ TEST_F(FleetProgram, FindsTheSlowOneInTextsOfOtherTools) {
   const auto ended = fleet("--json fleet.json --report fleet.xml");
   EXPECT_EQ(ended.code, 1) << ended.err;
   EXPECT_THAT(ended.out, AllOf(HasSubstr("Verdict: 1 of 10 nodes is slower. The worst: node0004"),
-                               HasSubstr("all_reduce_perf"), HasSubstr("GPU 0 (00000000:1b:00)")));
+                               HasSubstr("all_reduce_perf"), HasSubstr("GPU 0, GPU 1")));
   const json result = json::parse(read("fleet.json"));
   EXPECT_EQ(result["nodes"][0]["node"], "node0004");
   EXPECT_NEAR(result["nodes"][0]["worst"], 0.5, 0.01);
@@ -173,6 +173,27 @@ TEST_F(FleetHistory, SaysSinceWhen) {
   EXPECT_THAT(read("all.html"), AllOf(HasSubstr("Since when"), HasSubstr("2026-11-08")));
   // What has recovered is none any more.
   EXPECT_EQ(measure("2026-11-10T07:00:00Z", 1).code, 0);
+}
+
+/// A node that was there is missed, unless a list says who is expected, or one node is asked about. A second look at
+/// the same folder brings nothing late.
+TEST_F(FleetHistory, WhoHasGoneIsMissed) {
+  EXPECT_EQ(measure("2026-11-01T07:00:00Z", 1, false, 6).code, 0);
+  const auto ended = measure("2026-11-02T07:00:00Z", 1, false, 5);
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.out,
+              AllOf(HasSubstr("1 without a result. The worst: node0005: no result: has nothing here, and the "
+                              "history has results of 2026-11-01T07:00:00Z"),
+                    Not(HasSubstr("came late"))));
+  EXPECT_THAT(fleet("--history all.sqlite").out, Not(HasSubstr("came late")));
+  put("expected", "node000[0-4]\n");
+  EXPECT_EQ(fleet("--history all.sqlite --nodes expected").code, 0);
+  put("expected", "node000[0-6]\n");
+  const auto more = fleet("--nodes expected");
+  EXPECT_EQ(more.code, 1);
+  EXPECT_THAT(more.out, HasSubstr("2 without a result"));
+  EXPECT_EQ(fleet("--nodes nowhere").code, 2);
+  EXPECT_EQ(fleet("--history all.sqlite --node node0001").code, 0);
 }
 
 /// Too few to be held against each other; each has its own past.

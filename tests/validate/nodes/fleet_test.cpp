@@ -76,17 +76,18 @@ TEST(Fleet, ANodeWithoutEqualsIsHeldAgainstThePlatform) {
   const FleetRow& row = fleet.rows.at(0);
   ASSERT_TRUE(row.platform);
   EXPECT_EQ(std::tuple(row.platform->curves, row.platform->slow, row.platform->alone), std::tuple(5U, 2U, 2U));
-  EXPECT_NEAR(row.platform->slowest, std::expm1(0.4), 1e-9);
-  EXPECT_EQ(row.platform->what, "peer copy write direct");
+  EXPECT_NEAR(row.platform->slowest, std::expm1(0.5), 1e-9);
+  EXPECT_EQ(row.platform->what, "copy pinned-to-device near, small sizes");
   EXPECT_EQ(row.state, State::slower);
-  EXPECT_NEAR(row.worst, std::expm1(0.4), 1e-9);
-  EXPECT_EQ(row.what, "peer copy write direct");
+  EXPECT_NEAR(row.worst, std::expm1(0.5), 1e-9);
+  EXPECT_EQ(row.what, "copy pinned-to-device near, small sizes");
   EXPECT_EQ(row.explanation.text, "slower than the platform says");
-  EXPECT_THAT(row.explanation.places, ElementsAre("0/0", "0/1"));
+  EXPECT_THAT(row.explanation.places, ElementsAre("0/0"));
   EXPECT_THAT(fleet.as_a_whole, IsEmpty()) << "one is no middle of many";
-  // A mean of a half of e^0.5 and a half of 1, and no more of handles than that.
-  for (const auto& [curve, slow] : {std::pair(off_by(kToDevice, {0.18, 0}), false),
-                                    {off_by(kToDevice, {0.2, 0}), true},
+  // Each band by itself, of which the model's own error of middle copies is 25 %, and no more of handles than 12 %.
+  for (const auto& [curve, slow] : {std::pair(off_by(kToDevice, {0.09, 0.2}), false),
+                                    {off_by(kToDevice, {0.1, 0}), true},
+                                    {off_by(kToDevice, {0, 0.23}), true},
                                     {off_by("handle export", {0.12}), true}}) {
     const Fleet alone =
         judge_fleet(fleet_of(1, [&](std::size_t) { return std::vector{probes_of({curve})}; }), {.base = kWorkstation});
@@ -144,7 +145,7 @@ TEST(Fleet, TheWorstComesFirst) {
 }
 
 /// With a platform, one that is slower than it and like its equals is no slower node; nor is one that lacks something.
-TEST(Fleet, WhoLacksWhatItsEqualsHaveIsSlower) {
+TEST(Fleet, WhoLacksWhatItsEqualsHaveIsIncompleteAndNotSlower) {
   const Fleet fleet = judge_fleet(fleet_of(6,
                                            [](std::size_t node) {
                                              std::vector curves{curve_of("write", {{1_MiB, 0}})};
@@ -153,9 +154,29 @@ TEST(Fleet, WhoLacksWhatItsEqualsHaveIsSlower) {
                                            }),
                                   {});
   EXPECT_EQ(fleet.rows[0].node, 2U);
-  EXPECT_EQ(fleet.rows[0].state, State::slower);
-  EXPECT_EQ(fleet.rows[0].explanation.text, "lacks 1 measurements that its equals have");
-  EXPECT_EQ(fleet.count(State::slower), 1U);
+  EXPECT_EQ(fleet.rows[0].state, State::incomplete);
+  EXPECT_EQ(why(fleet, fleet.rows[0]), "lacks 1 measurements that its equals have");
+  EXPECT_EQ(fleet.count(State::slower), 0U);
+  EXPECT_THAT(verdict_of(fleet),
+              HasSubstr("none of 6 nodes is slower than its equals; 1 without all that their equals"));
+}
+
+/// Nobody vouches for a node that has said nothing for long, nor for one that has become slower.
+TEST(Fleet, WhoIsSilentOrWasFasterIsNotAlike) {
+  const FleetFiles files = fleet_of(6, [](std::size_t node) {
+    const char* const date = node == 2 ? "2026-11-01" : node == 3 ? "2026-11-11T08:00:00Z" : "2026-11-25T07:00:00Z";
+    return std::vector{file_with({curve_of("write", {{1_MiB, 0}})}, date)};
+  });
+  const Fleet fleet = judge_fleet(files, {.became = {"", "", "", "", "slower since", ""}});
+  ASSERT_EQ(fleet.rows.size(), 6U);
+  EXPECT_EQ(std::tuple(fleet.rows[0].node, fleet.rows[0].state), std::tuple(4U, State::was_faster));
+  EXPECT_EQ(std::tuple(fleet.rows[1].node, fleet.rows[1].state), std::tuple(2U, State::silent));
+  EXPECT_EQ(fleet.rows[1].age, 24);
+  EXPECT_EQ(fleet.count(State::alike), 4U) << "14 days are no silence";
+  EXPECT_EQ(verdict_of(fleet),
+            "Verdict: none of 6 nodes is slower than its equals; 1 slower than before; 1 silent for more than 14 days. "
+            "The worst: node0004: slower since.");
+  EXPECT_EQ(judge_fleet(files, {.max_age = 30}).count(State::silent), 0U);
 }
 
 TEST(Fleet, ProgramsThatMostNodesRanAreMissed) {
@@ -250,6 +271,8 @@ Fleet sample() {
   fleet.as_a_whole = {"one kind: as fast", "another: slower"};
   fleet.slow_as_a_whole = true;
   fleet.unexplained = 1;
+  fleet.plan.became = {"", "", "", "", "slower since long"};
+  fleet.rows[0].age = 3;
   return fleet;
 }
 
@@ -260,14 +283,15 @@ TEST(FleetReport, IsAsItWas) {
   test::expect_golden("fleet.markdown", to_markdown(all) + "\n" + test::drawn(all));
   test::expect_golden("fleet.txt", to_text(fleet_report(fleet, {.most_rows = 2})));
   test::expect_golden("fleet.json", fleet_json(fleet).dump(1) + "\n");
-  test::expect_golden("fleet.xml", fleet_junit(fleet, {"", "slower since", "", "", "slower since long"}));
-  EXPECT_THAT(fleet_junit(fleet, {}), HasSubstr("tests=\"6\" failures=\"4\" errors=\"0\" skipped=\"1\""));
+  test::expect_golden("fleet.xml", fleet_junit(fleet));
+  EXPECT_THAT(fleet_junit(fleet), HasSubstr("tests=\"6\" failures=\"4\" errors=\"0\" skipped=\"1\""));
 }
 
 TEST(FleetReport, TheVerdictCounts) {
   Fleet fleet = sample();
   EXPECT_EQ(verdict_of(fleet),
-            "Verdict: 2 of 5 nodes are slower; all are slower than the platform says; 1 could not be judged; 1 without "
+            "Verdict: 2 of 5 nodes are slower; 1 slower than before; all are slower than the platform says; 1 could "
+            "not be judged; 1 without "
             "a result. The worst: alpha GPU 1 (0000:2b:00.0): link 'nvlink1' at 67 % of its bandwidth.");
   fleet.slow_as_a_whole = false;
   fleet.rows.erase(fleet.rows.begin() + 1, fleet.rows.begin() + 4);

@@ -14,7 +14,9 @@
 #include "tests/validate/nodes/made_up_fleet.hpp"
 #include "tests/validate/scratch_folder.hpp"
 #include "validate/nodes/anonymous.hpp"
+#include "validate/nodes/dates.hpp"
 #include "validate/nodes/file_facts.hpp"
+#include "validate/nodes/node_list.hpp"
 
 namespace twinlink::validate {
 namespace {
@@ -58,6 +60,39 @@ class NodeFiles : public ::testing::Test {
 
   test::ScratchFolder folder_;
 };
+
+TEST(NodeList, IsExpandedAsSlurmWritesIt) {
+  EXPECT_THAT(expand_hostlist("node[08-10,3],login"), ElementsAre("node08", "node09", "node10", "node3", "login"));
+  EXPECT_THAT(expand_hostlist("r[1-2]n[1-2]"), ElementsAre("r1n1", "r1n2", "r2n1", "r2n2"));
+  for (const auto& [text, why] : {std::pair("node[1-", "a '[' without a ']'"),
+                                  {"node1]", "a ']' without a '['"},
+                                  {"node[a-b]", "'a-b' is no range of numbers"},
+                                  {"node[3-1]", "'3-1' ends before it begins"},
+                                  {"node[]", "'' is no range of numbers"},
+                                  {"a,,b", "a name is missing"},
+                                  {"node[1-9999999]", "more than a million"},
+                                  {"node[1-9999][1-9999]", "more than a million"}}) {
+    const std::string list = text;
+    EXPECT_THAT([&] { expand_hostlist(list); }, ThrowsMessage<UsageError>(HasSubstr(why))) << text;
+  }
+}
+
+TEST(NodeList, SaysWhoIsMissing) {
+  const test::ScratchFolder folder;
+  const auto file = folder.write("nodes", "# all\nnode000[0-2]  # three\n\n node0001\n");
+  EXPECT_THAT(read_node_list(file), ElementsAre("node0000", "node0001", "node0002"));
+  FleetFiles files = test::fleet_of(2, [](std::size_t) { return std::vector<NodeFile>(1); });
+  files.nodes.push_back({.name = "other"});
+  expect_nodes(files, read_node_list(file));
+  ASSERT_EQ(files.nodes.size(), 4U);
+  EXPECT_EQ(files.nodes[2].name, "node0002");
+  EXPECT_THAT(files.nodes[2].remarks, ElementsAre("is on the list of nodes, and has nothing here"));
+  EXPECT_THAT(files.nodes[3].remarks, ElementsAre("is not on the list of nodes"));
+  EXPECT_THROW(read_node_list(folder.write("none", "# nobody\n")), InputError);
+  EXPECT_THAT([&] { read_node_list(folder.write("bad", "a\nb[\n")); },
+              ThrowsMessage<InputError>(HasSubstr("bad:2: error: 'b[' is no list of nodes")));
+  EXPECT_THROW(read_node_list(folder.path() / "nowhere"), InputError);
+}
 
 TEST_F(NodeFiles, AFolderOrTheNameOfAFileTellsTheNode) {
   put("alpha/nccl.txt", nccl_text("alpha", 1));
@@ -252,7 +287,7 @@ TEST(FileFacts, ADateIsInThePath) {
   EXPECT_EQ(date_in("2026-11-20/2026-11-26/nccl.txt"), "2026-11-26") << "the innermost";
   EXPECT_EQ(date_in("2026-11-26/nccl-2026-11-27T0815.txt"), "2026-11-27T0815");
   EXPECT_EQ(date_in("node/2026-11-26T08:15:30/x"), "2026-11-26T08:15");
-  EXPECT_EQ(date_in("node/1999-11-26/2026-21-26/x"), "");
+  EXPECT_EQ(date_in("node/1999-11-26/2026-21-26/2026-13-01/2026-02-30/x"), "") << "there are no such days";
 }
 
 /// "test | curve | from to | size:us+deviation~ ..."

@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
+#include <numeric>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -85,6 +88,17 @@ class MachineProbes {
   MachineProbes& slow_down(const std::string& text, double times) {
     for (Probe& probe : set_.probes) {
       if (probe.line.name.find(text) != std::string::npos) probe.line.time_us.median *= times;
+    }
+    return *this;
+  }
+
+  /// The same of what the bytes of a GPU's lines take beyond those of the smallest.
+  MachineProbes& let_bytes_take(const std::string& name, const std::string& gpu, double times) {
+    double least = 0;
+    for (Probe& probe : set_.probes) {
+      if (probe.line.name != name || probe.line.gpu != gpu) continue;
+      if (least == 0) least = probe.line.time_us.median;
+      probe.line.time_us.median += (probe.line.time_us.median - least) * (times - 1);
     }
     return *this;
   }
@@ -182,7 +196,7 @@ TEST_P(SickMachine, HasItsPartNamed) {
     for (const Judged& judged : found.judged) {
       curves += judged.curves;
       slow += judged.slow;
-      EXPECT_EQ(judged.slow > 0, judged.slowest > judged.widest) << judged.plural;
+      EXPECT_LE(judged.slow > 0 ? judged.allowed : 0, judged.slowest) << judged.plural;
     }
     EXPECT_EQ(curves, found.curves);
     EXPECT_EQ(slow, found.slow.size());
@@ -279,13 +293,34 @@ TEST(Suspects, WithinTheModelsOwnErrorsTheMeasuredH200IsHealthyAtAnyTolerance) {
     const Suspicion found = find_suspects(measured_on_h200(), file_of("h200-nvlink"), tolerance, false);
     EXPECT_THAT(found.slow, IsEmpty()) << tolerance;
   }
-  // And they are no larger than needed: each is that of a kind that has it.
-  const Suspicion found = find_suspects(measured_on_h200(), file_of("h200-nvlink"), 0, false);
-  for (const Judged& judged : found.judged) {
-    const auto needs_it = [&](const Judged& other) {
-      return other.allowed == judged.allowed && other.slowest >= judged.allowed - 0.02;
-    };
-    EXPECT_TRUE(std::ranges::any_of(found.judged, needs_it)) << judged.plural;
+  // And they are no larger than needed, but for those of windows, of which a simulation needs as much.
+  const Platform machine = platform_named("h200-nvlink");
+  const platforms::Topology topology(machine);
+  const ProbeSet probes = measured_on_h200();
+  std::map<std::tuple<std::string, std::string, std::string, Band>, std::vector<double>> slower;
+  std::map<std::tuple<std::string, std::string, std::string, Band>, Primitive> kinds;
+  for (const Probe& probe : probes.probes) {
+    std::string reason;
+    const auto primitive = find_primitive(probe.line, topology, reason);
+    const auto time = primitive ? predict(*primitive, probe.line.size, topology) : std::nullopt;
+    if (!time || !(*time > Seconds{})) continue;
+    const std::tuple place(probe.line.name, probe.line.gpu, probe.line.peer, band_of(probe.line.size));
+    slower[place].push_back(std::max(0.0, std::log(probe.line.time_us.median / time->microseconds())));
+    kinds.emplace(place, *primitive);
+  }
+  std::map<std::pair<double, Band>, double> most;  // by own error
+  for (const auto& [place, each] : slower) {
+    const auto band = std::get<3>(place);
+    const double error = facts_of(kinds.at(place).kind).own_errors.at(static_cast<std::size_t>(band));
+    const double mean = std::expm1(std::accumulate(each.begin(), each.end(), 0.0) / static_cast<double>(each.size()));
+    EXPECT_LE(mean, error) << std::get<0>(place);
+    double& worst = most[{error, band}];
+    worst = std::max(worst, mean);
+  }
+  for (const auto& [place, worst] : most) {
+    if (place.first != facts_of(Primitive::Kind::gap).own_errors[0]) {
+      EXPECT_GE(worst, place.first - 0.02) << to_string(place.second);
+    }
   }
 }
 
@@ -358,7 +393,8 @@ TEST(Suspects, ACurveIsAllowedWhatChanceDoesToOneOfThem) {
   for (const double share : {1.0, 0.25}) {
     const Platform machine = degraded(name, {{"pcie1", share}});
     const std::size_t curves = MachineProbes(machine, 0, 2).held_against(name).curves;
-    const double chance = chance_of_one_sided(5 * 0.2 * 0.2, 5, farthest_of(curves));
+    // Two sizes in each of the small and the large band, and one in the middle.
+    const double chance = chance_of_one_sided(2 * 0.2 * 0.2, 2, farthest_of(kBands * curves));
     ASSERT_GT(chance, 0.12) << "the own error of handles";
     for (const double times : {0.99, 1.01}) {
       MachineProbes probes(machine, 0, 2);
@@ -367,8 +403,8 @@ TEST(Suspects, ACurveIsAllowedWhatChanceDoesToOneOfThem) {
       const std::size_t gpus = 2;  // each has such a curve
       EXPECT_EQ(judged->slow, times > 1 ? gpus : 0) << share;
       EXPECT_NEAR(judged->slowest, times * chance, 1e-9);
-      EXPECT_NEAR(judged->widest, chance, 1e-9);
-      EXPECT_DOUBLE_EQ(judged->allowed, 0.12);
+      EXPECT_NEAR(judged->widest, chance_of_one_sided(0.2 * 0.2, 1, farthest_of(kBands * curves)), 1e-9);
+      EXPECT_NEAR(judged->allowed, chance, 1e-9);
       if (share < 1) {
         ASSERT_EQ(found.verdict, one_part);
         EXPECT_EQ(found.suspects.front().left_slow, times > 1 ? gpus : 0);
@@ -406,26 +442,38 @@ TEST(Suspects, NoiseCountsInNeitherError) {
     const Suspicion found = find_suspects(set, file_of(name), kTolerance, false);
     const auto suspect = std::ranges::find(found.suspects, "pcie0", &Suspect::part);
     ASSERT_NE(suspect, found.suspects.end()) << deviation;
-    const auto squares = [&](const platforms::Topology& machine) {
+    const platforms::Platform found_platform = degraded(name, {{"pcie0", suspect->share}});
+    const platforms::Topology well(base);
+    const platforms::Topology ill(found_platform);
+    // Lines that the part makes no longer tell nothing of it.
+    const auto squares = [&](const platforms::Topology& machine, bool all) {
       double sum = 0;
+      double count = 0;
       for (const Probe& probe : set.probes) {
-        sum += std::pow(std::log(predicted(probe.line.name, probe.line.size, machine) / probe.line.time_us.median), 2);
+        const auto time = [&](const platforms::Topology& of) {
+          return predicted(probe.line.name, probe.line.size, of);
+        };
+        if (!all && std::log(time(ill) / time(well)) < 0.01) continue;
+        sum += std::pow(std::log(time(machine) / probe.line.time_us.median), 2);
+        ++count;
       }
-      return sum;
+      return std::pair(sum, count);
     };
-    const double before = squares(platforms::Topology(base));
-    const double after = squares(platforms::Topology(degraded(name, {{"pcie0", suspect->share}})));
-    const auto n = static_cast<double>(set.probes.size());
+    const auto [before, n] = squares(well, false);
+    const double after = squares(ill, false).first;
+    EXPECT_LT(n, static_cast<double>(set.probes.size()));
     const double noisy = n * deviation * deviation;
     const double explained = before <= noisy * (1 + 3 * std::sqrt(2 / n))
                                  ? 1 - after / before
                                  : 1 - std::max(0.0, after - noisy) / (before - noisy);
     EXPECT_NEAR(suspect->explained, explained, 1e-9) << deviation;
-    EXPECT_NEAR(suspect->least, after, 1e-9);
+    const double least = squares(ill, true).first;
+    EXPECT_NEAR(suspect->least, least, 1e-9);
     EXPECT_EQ(suspect->curves, 2U);
     // No share of the part has less.
     for (const double share : {0.5, 0.6, 0.65, 0.75, 0.8, 0.9}) {
-      EXPECT_GE(squares(platforms::Topology(degraded(name, {{"pcie0", share}}))), after - 1e-9) << share;
+      const platforms::Platform other = degraded(name, {{"pcie0", share}});
+      EXPECT_GE(squares(platforms::Topology(other), true).first, least - 1e-9) << share;
     }
   }
 }
@@ -487,6 +535,58 @@ TEST(Suspects, WhatNoPartExplainsIsSaid) {
   EXPECT_THAT(to_text(suspect_report(found)), HasSubstr("Verdict: no part explains it: "));
 }
 
+/// A GPU's memory is in no graph. Its small sizes are as fast as ever, and do not hide the large ones.
+TEST(Suspects, AGpusMemoryIsAPart) {
+  MachineProbes probes(platform_named("h100-pcie-bridge"), 0, 2);
+  for (const char* name : {"copy device-to-device", "copy kernel-local"}) {
+    probes.let_bytes_take(name, "0/1", 820.0 / 500);
+  }
+  const Suspicion found = probes.held_against("h100-pcie-bridge");
+  ASSERT_EQ(found.verdict, one_part) << to_text(suspect_report(found));
+  EXPECT_THAT(in_words(found.suspects.front()),
+              ::testing::MatchesRegex("memory of GPU 'gpu1' at 6[0-4] % of its bandwidth"));
+  for (const SlowCurve& curve : found.slow) EXPECT_EQ(curve.band, Band::large) << curve.name;
+}
+
+/// Both ways through one link are slow, or else a copy engine is.
+TEST(Suspects, ACopyEngineIsToldFromALink) {
+  MachineProbes probes(platform_named("piz-daint"));
+  for (const char* kind : {"copy pinned-to-device near"}) probes.let_bytes_take(kind, "0/0", 2);
+  const Suspicion found = probes.held_against("piz-daint");
+  ASSERT_EQ(found.verdict, one_part) << to_text(suspect_report(found));
+  EXPECT_EQ(found.suspects.front().kind, "inbound copy engine of");
+  const auto link = std::ranges::find(found.suspects, "pcie0", &Suspect::part);
+  ASSERT_NE(link, found.suspects.end());
+  EXPECT_THAT(link->contradicted_by, Not(IsEmpty())) << "what is read crosses it at full rate";
+}
+
+/// Peers below a switch that go up to the root and back slow no link.
+TEST(Suspects, PeersThatGoByTheRootAreNoSlowLink) {
+  Platform machine = platform_named("a100-pcie-switch");
+  for (int pair = 0; pair < 4; ++pair) {
+    const std::string plx = fmt::format("plx{}", pair);
+    machine.node.ways.push_back({.name = fmt::format("acs{}", pair),
+                                 .from = fmt::format("gpu{}", 2 * pair),
+                                 .to = fmt::format("gpu{}", 2 * pair + 1),
+                                 .via = {plx, fmt::format("socket{}", pair / 2), plx}});
+  }
+  const Suspicion found = MachineProbes(machine).held_against("a100-pcie-switch", 0.03);
+  ASSERT_EQ(found.verdict, one_part) << to_text(suspect_report(found));
+  EXPECT_FALSE(found.suspects.front().has_share());
+  EXPECT_THAT(in_words(found.suspects.front()), HasSubstr("go by the root of PCIe"));
+  EXPECT_THAT(to_text(suspect_report(found)), HasSubstr("as ACS makes them: that explains it"));
+}
+
+TEST(Suspects, ANodeBoundToAnotherMemoryIsNamed) {
+  Platform machine = platform_named("keeneland-kids");
+  for (platforms::Gpu& gpu : machine.node.gpus) {
+    if (gpu.memory_near == "numa0") gpu.memory_near = "numa1";
+  }
+  const Suspicion found = MachineProbes(machine).held_against("keeneland-kids", 0.03);
+  ASSERT_EQ(found.verdict, one_part) << to_text(suspect_report(found));
+  EXPECT_THAT(in_words(found.suspects.front()), HasSubstr("host buffers of GPU 0 lie in 'numa1'"));
+}
+
 TEST(Suspects, OfTwoSickPartsTheWorseIsNamedAndTheOtherLeft) {
   const Suspicion found =
       MachineProbes(degraded("dgx-a100", {{"pcie1", 0.25}, {"nvlink6", 0.5}})).held_against("dgx-a100");
@@ -517,9 +617,12 @@ TEST(SuspectReport, IsAsItWas) {
                   {.plural = "handles", .curves = 3, .slow = 1, .slowest = 0.3, .allowed = 0.12, .widest = 0.12},
                   {.plural = "signals", .curves = 1, .slowest = 0.05, .allowed = 0.1}};
   found.unjudged = {{{"x", "y"}, "no reason"}, {{"1", "2", "3", "4", "5", "6", "7", "8"}, "many"}};
-  for (int i = 0; i < 7; ++i) found.slow.push_back({fmt::format("copy {}", i), "0/0 to 0/1", "copies", 0.9 - 0.1 * i});
+  for (int i = 0; i < 7; ++i)
+    found.slow.push_back({fmt::format("copy {}", i), "0/0 to 0/1", "copies", Band::large, 0.9 - 0.1 * i});
   const Suspect suspect{.part = "pcie1",
                         .kind = "link",
+                        .of_what = "bandwidth",
+                        .degradable = true,
                         .share = 0.497,
                         .curves = 4,
                         .explained = 0.97,
