@@ -40,9 +40,9 @@ Table dates_table(const Regression& regression) {
   for (const DatedFigure& dated : regression.dated) {
     table.rows.push_back({dated.date, fmt::format("{:.3f}", std::exp(dated.log_us)),
                           dated.deviation > 0 ? fmt::format("{:.1f} %", dated.deviation * 100) : "not told",
-                          dated.unstable                  ? "~ not judged"
-                          : dated.date < regression.since ? ""
-                                                          : "slower"});
+                          dated.unstable                                      ? "~ not judged"
+                          : dated.date < regression.since || regression.drift ? ""
+                                                                              : "slower"});
   }
   return table;
 }
@@ -114,9 +114,12 @@ Document history_report(const Fleet& fleet, const std::vector<NodeHistory>& hist
                           {"figures"}}};
   for (std::size_t i = 0; i < std::min(kMostNodes, ill.size()); ++i) {
     const Regression& worst = ill[i].history->regressions.front();
-    table.rows.push_back({named(fleet.files.nodes[ill[i].node], places_of(worst.key)), worst.key.name,
+    const FleetNode& node = fleet.files.nodes[ill[i].node];
+    const std::string gpus = node.gpus_at(places_of(worst.key), true);
+    table.rows.push_back({node.name + (gpus.empty() ? "" : " " + gpus), worst.key.name,
                           std::string(to_string(worst.band)), percent(worst.slower), percent(worst.allowed),
-                          worst.since, std::to_string(ill[i].history->regressions.size())});
+                          worst.since + (worst.drift ? ", little by little" : ""),
+                          std::to_string(ill[i].history->regressions.size())});
   }
   document.emplace_back(std::move(table));
   if (ill.size() > kMostNodes) document.emplace_back(Paragraph{fmt::format("And {} more.", ill.size() - kMostNodes)});
@@ -143,7 +146,8 @@ nlohmann::json with_history(nlohmann::json json, const Fleet& fleet, const std::
                       {"sizes", to_string(regression.band)},
                       {"slower", regression.slower},
                       {"allowed", regression.allowed},
-                      {"since", regression.since}});
+                      {"since", regression.since},
+                      {"drift", regression.drift}});
     }
     json["nodes"][row]["regressions"] = std::move(list);
     json["nodes"][row]["dates"] = node.dates;

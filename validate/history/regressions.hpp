@@ -14,7 +14,8 @@ struct Regression {
   Band band = Band::small;
   double slower = 0;    ///< than before: 0.5 takes half as long again
   double allowed = 0;   ///< the tolerance, or what the spread of its own points does where that is more
-  std::string since{};  ///< the first date on which it was slow, and has stayed so
+  std::string since{};  ///< the first date on which it was slow, and has stayed so; of a drift the first of all
+  bool drift = false;   ///< it has become slower little by little, by `slower` from the first date to the last
   std::vector<DatedFigure> dated{};
 };
 
@@ -26,11 +27,13 @@ struct NodeHistory {
   std::size_t single = 0;    ///< without a past, or whose past did not repeat itself
 };
 
-/// The step of one figure that is clearest: everything from `since` on is slower than everything before by `slower`.
-/// Empty where its newest value is no slower than chance allows: faster is no failure. `trials` figures are looked at.
+/// What has become of one figure: the step that is clearest, where everything from `since` on is slower than everything
+/// before by `slower`; or a drift, the slope of Theil and Sen, where Kendall's test finds a trend and the line leaves
+/// less than the step. Empty where its newest value is no slower than chance allows: faster is no failure. `trials`
+/// figures are looked at.
 std::vector<Regression> steps_of(const FigureHistory& figure, double tolerance, std::size_t trials);
 
-/// By node.
+/// By node: of each curve, and of the mean of all curves of a test, in which noise is less.
 std::vector<NodeHistory> find_regressions(const std::vector<NodeResultsOverTime>& nodes, double tolerance);
 
 /// "peer copies slower by 31 % since 2026-11-20"; empty for a node without any.

@@ -287,6 +287,33 @@ TEST(Regressions, WithoutAPastNothingIsJudged) {
 
 // --- What is said of them --------------------------------------------------------------------------------------------
 
+/// 15 % in 30 days with 1 % of noise: a step would be half of it, and is within the tolerance. It is told from the
+/// first date to the last; noise alone, and a step, are no drift.
+TEST(Steps, ADriftIsToldFromEndToEnd) {
+  const auto drifting = [](double change, double step) {
+    FigureHistory history{.key = {.test = "t", .name = "t"}, .band = Band::large};
+    for (int day = 0; day < 30; ++day) {
+      const double noise = 0.01 * std::sin(1.7 * day * day);
+      const double value = 3 + change * day / 29 + (day >= 12 ? step : 0) + noise;
+      history.dated.push_back({.date = fmt::format("2026-11-{:02}", day + 1), .log_us = value, .deviation = 0.01});
+    }
+    return steps_of(history, 0.1, 1000);
+  };
+  for (const double change : {std::log(1.15), std::log(1.3)}) {
+    const auto found = drifting(change, 0);
+    ASSERT_EQ(found.size(), 1U) << change;
+    EXPECT_TRUE(found[0].drift);
+    EXPECT_NEAR(std::log1p(found[0].slower), change, 0.015);
+    EXPECT_EQ(found[0].since, "2026-11-01");
+  }
+  EXPECT_THAT(drifting(0, 0), IsEmpty());
+  EXPECT_THAT(drifting(-0.3, 0), IsEmpty()) << "faster is no failure";
+  const auto step = drifting(0, 0.2);
+  ASSERT_EQ(step.size(), 1U);
+  EXPECT_FALSE(step[0].drift);
+  EXPECT_EQ(step[0].since, "2026-11-13");
+}
+
 TEST(HistoryReport, IsAsItWas) {
   Fleet fleet;
   for (std::size_t node = 0; node < 22; ++node) fleet.files.nodes.push_back({.name = test::node_name(node)});
@@ -319,7 +346,8 @@ TEST(HistoryReport, IsAsItWas) {
                                                                                   {"sizes", "large sizes"},
                                                                                   {"slower", 0.5},
                                                                                   {"allowed", 0.1},
-                                                                                  {"since", "2026-11-04"}}})));
+                                                                                  {"since", "2026-11-04"},
+                                                                                  {"drift", false}}})));
   EXPECT_EQ(written.at("nodes").at(1).at("regressions"), nlohmann::json::array());
   EXPECT_EQ(written.at("nodes").at(1).at("dates"), 4);
   EXPECT_EQ(written.at("nodes").at(2).at("regressions").size(), 2U);
