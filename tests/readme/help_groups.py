@@ -30,7 +30,7 @@ HEADINGS = {
     "Several pairs": "all-pairs pairs",
     "Limits": "max-error max-p95 max-slower force",
     "Files of other tools": "size table test",
-    "Options": "help version label title resume folder numbers dot fidelity base tolerance line min simulated-on "
+    "Options": "help version list-options label title resume folder numbers dot fidelity base tolerance line min simulated-on "
                "hwloc-xml compare",
 }
 OF_COMMAND = {

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "protocols/core/text.hpp"
 
@@ -55,14 +56,19 @@ std::string row(const std::string& names, const std::string& description) {
   return out + wrap(description, kNamesWidth) + '\n';
 }
 
-std::string joined(const std::set<CLI::Option*>& options) {
+std::vector<std::string> sorted_names(const std::set<CLI::Option*>& options) {
   std::vector<std::string> names;
   for (const CLI::Option* option : options) names.push_back(option->get_name());
   std::ranges::sort(names);  // a set of pointers has another order in every run
-  return fmt::format("{}", fmt::join(names, ", "));
+  return names;
 }
 
-bool takes_value(const CLI::Option& option) { return option.get_type_size_max() > 0; }
+std::string joined(const std::set<CLI::Option*>& options) {
+  return fmt::format("{}", fmt::join(sorted_names(options), ", "));
+}
+
+/// A switch takes none: CLI11 gives it a size, and expects nothing.
+bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 
 /// Without what CLI11 adds for a check: "PERCENT:FLOAT in [0 - 1000]".
 std::string type_of(const CLI::Option& option) {
@@ -170,6 +176,33 @@ std::string clash_below(const CLI::App& app, std::vector<std::string> arguments)
   return "";
 }
 
+nlohmann::json described(const CLI::Option& option) {
+  const bool argument = is_argument(option);
+  return {{"name", argument || option.get_lnames().empty() ? type_of(option) : option.get_lnames().front()},
+          {"argument", argument},
+          {"flag", !takes_value(option)},
+          {"repeats", takes_value(option) && option.get_expected_max() > 1},
+          {"required", option.get_required()},
+          {"type", takes_value(option) ? type_of(option) : ""},
+          {"default", option.get_default_str()},
+          {"description", option.get_description()},
+          {"needs", sorted_names(option.get_needs())},
+          {"excludes", sorted_names(option.get_excludes())}};
+}
+
+nlohmann::json described(const CLI::App& command) {
+  nlohmann::json options = nlohmann::json::array();
+  for (const CLI::Option* option : command.get_options()) {
+    if (option != command.get_help_ptr() && option != command.get_version_ptr()) options.push_back(described(*option));
+  }
+  nlohmann::json below = nlohmann::json::array();
+  for (const CLI::App* each : command.get_subcommands(nullptr)) below.push_back(described(*each));
+  return {{"name", command.get_name()},
+          {"description", command.get_description()},
+          {"options", std::move(options)},
+          {"commands", std::move(below)}};
+}
+
 /// The last of the commands that were recognized.
 const CLI::App& last_command(const CLI::App& app) {
   const std::vector<CLI::App*> parsed = app.get_subcommands();
@@ -203,6 +236,16 @@ std::string clash_of_names(const CLI::App& app) { return clash_below(app, {}); }
 void set_help_form(CLI::App& app) {
   assert(clash_of_names(app).empty());
   set_form(app, std::make_shared<HelpForm>());
+}
+
+nlohmann::json option_list(const CLI::App& app, const std::string& version) {
+  return {{"kind", "twinlink-options"}, {"schema", 1}, {"program", version}, {"command", described(app)}};
+}
+
+void add_option_list(CLI::App& app) {
+  app.add_flag_callback(
+      "--list-options", [&app] { throw CLI::CallForVersion(option_list(app, app.version()).dump(), 0); },
+      "Print all commands and options as JSON, for programs that call this one, and exit");
 }
 
 std::string describe(const CLI::App& app, const CLI::ParseError& error) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include <nlohmann/json_fwd.hpp>
+
 namespace CLI {
 class App;
 class ParseError;
@@ -41,6 +43,16 @@ std::string clash_of_names(const CLI::App& app);
 /// Gives `app` and all its commands the common form: options by group, defaults in one notation, exit codes. To be
 /// called when all commands are there. No names may clash.
 void set_help_form(CLI::App& app);
+
+/// Adds --list-options, which prints what option_list() says and ends the program as --version does.
+void add_option_list(CLI::App& app);
+
+/// All commands of `app` with their arguments and options, for programs that call it: {"kind", "schema", "program",
+/// "command"}, and a command has `name`, `description`, `options` and, below it, `commands`. An option has its long
+/// `name` (an argument's is the word for its value), `argument`, `flag`, `repeats`, `required`, `type` and `default` as
+/// --help shows them, `description`, and the names that it `needs` and `excludes`. `version` is what the program says
+/// of itself.
+nlohmann::json option_list(const CLI::App& app, const std::string& version);
 
 /// What was wrong with a command line that `app` has refused with `error`: the error's own text, or a better one for a
 /// command that there is not, and what a mistyped word may have meant.

@@ -107,6 +107,7 @@ bool needs_quotes(std::string_view word) {
 
 int run_main(CLI::App& app, int argc, const char* const* argv, const std::function<ExitCode()>& body) {
   const FilesInUse files;
+  add_option_list(app);
   set_help_form(app);
   const PlainStream plain_output(std::cout);
   const PlainStream plain_errors(std::cerr);

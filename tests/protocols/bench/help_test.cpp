@@ -1,11 +1,14 @@
 #include "protocols/bench/cli/help.hpp"
 
 #include <algorithm>
+#include <map>
 #include <sstream>
+#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 namespace twinlink::bench {
 namespace {
@@ -102,6 +105,25 @@ TEST(Help, WrapsItsLines) {
     if (line.ends_with("xxx")) continue;  // a word of 150 letters
     EXPECT_LE(line.size(), kHelpWidth) << line;
   }
+}
+
+TEST(OptionList, SaysWhatEachCommandTakes) {
+  Sample sample;
+  const nlohmann::json list = option_list(sample.app, "twinlink-test 1.2");
+  EXPECT_EQ(list["program"], "twinlink-test 1.2");
+  const nlohmann::json& measure = list["command"]["commands"][0];
+  EXPECT_EQ(measure["name"], "measure");
+  std::map<std::string, nlohmann::json> options;
+  for (const nlohmann::json& option : measure["options"]) options[option["name"]] = option;
+  EXPECT_EQ(options.count("help"), 0U);
+  EXPECT_EQ(options.at("FILE")["argument"], true);
+  EXPECT_EQ(options.at("size")["argument"], false);
+  EXPECT_EQ(options.at("size")["flag"], false);
+  EXPECT_EQ(options.at("at-once")["flag"], true);
+  EXPECT_EQ(options.at("size")["type"], "SIZE");
+  EXPECT_EQ(options.at("size")["default"], "4K");
+  EXPECT_EQ(options.at("times")["type"], "N");
+  EXPECT_THAT(list.dump(), HasSubstr(R"("needs":["--size"])"));
 }
 
 TEST(Describe, GuessesWhatAWordWasMeantToBe) {

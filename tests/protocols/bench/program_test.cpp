@@ -55,6 +55,12 @@ TEST(Program, HelpGoesToStandardOutput) {
   EXPECT_EQ(ending.err, "");
 }
 
+TEST(Program, ListsItsOptionsForOtherPrograms) {
+  const Ending ending = run({"--list-options"}, must_not_run);
+  EXPECT_EQ(ending.code, 0);
+  EXPECT_THAT(ending.out, AllOf(HasSubstr(R"("kind":"twinlink-options")"), HasSubstr(R"("name":"size")")));
+}
+
 TEST(Program, UsageErrorsGoToStandardErrorAndEndWithTwo) {
   for (const auto& arguments : {std::vector{"--siez", "3"}, {"--size", "many"}, {"--size"}}) {
     const Ending ending = run(arguments, must_not_run);
