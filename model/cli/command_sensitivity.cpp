@@ -43,10 +43,9 @@ nlohmann::json to_json(const Sensitivity& found) {
   for (const auto& [path, text, percent] : found.influences) {
     influences.push_back({{"path", path}, {"value", text}, {"percent", percent}});
   }
-  return {{"time_us", found.time_us},
-          {"path", found.path},
-          {"influences", influences},
-          {"without_influence", found.without},
+  return {{"kind", "twinlink-sensitivity"}, {"schema", 1},
+          {"time_us", found.time_us},       {"path", found.path},
+          {"influences", influences},       {"without_influence", found.without},
           {"refused", found.refused}};
 }
 

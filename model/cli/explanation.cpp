@@ -204,7 +204,9 @@ void print_steps(const Explanation& all, std::ostream& out) {
 
 nlohmann::json to_json(const Explanation& all) {
   const Path& path = all.path;
-  nlohmann::json json{{"platform", all.platform},
+  nlohmann::json json{{"kind", "twinlink-explanation"},
+                      {"schema", 1},
+                      {"platform", all.platform},
                       {"from", to_string(all.places[0])},
                       {"to", to_string(all.places[1])},
                       {"bytes", all.size.count()},

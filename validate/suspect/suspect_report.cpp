@@ -189,9 +189,14 @@ Document suspect_report(const Suspicion& suspicion) {
 }
 
 nlohmann::json to_json(const Suspicion& suspicion) {
-  nlohmann::json json{
-      {"base", suspicion.base},     {"verdict", verdict_name(suspicion.verdict)}, {"tolerance", suspicion.tolerance},
-      {"curves", suspicion.curves}, {"errors", to_json(suspicion.errors)},        {"notes", suspicion.notes}};
+  nlohmann::json json{{"kind", "twinlink-suspects"},
+                      {"schema", 1},
+                      {"base", suspicion.base},
+                      {"verdict", verdict_name(suspicion.verdict)},
+                      {"tolerance", suspicion.tolerance},
+                      {"curves", suspicion.curves},
+                      {"errors", to_json(suspicion.errors)},
+                      {"notes", suspicion.notes}};
   for (const char* list : {"probes", "judged", "not_judged", "slow", "suspects"}) json[list] = nlohmann::json::array();
   for (const ProbeOrigin& origin : suspicion.origins) {
     json["probes"].push_back(

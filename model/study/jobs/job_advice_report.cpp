@@ -175,7 +175,7 @@ nlohmann::json to_json(const JobAdvice& advice, const JobSearch& search) {
   nlohmann::json errors = nlohmann::json::object();
   for (const ModelError* const error : errors_of(advice)) errors[std::string(error->of)] = 100 * error->share;
   return {{"schema", 1},
-          {"kind", "workload advice"},
+          {"kind", "twinlink-workload-advice"},
           {"world", "simulated"},
           {"workload", advice.workload},
           {"ranks", advice.ranks},

@@ -360,7 +360,7 @@ TEST(JobAdviceReport, IsJson) {
   AdvisedJob job;
   job.advice.sizes = {job.advice.sizes[1]};
   EXPECT_EQ(to_json(job.advice, job.search), json::parse(R"({
-  "kind": "workload advice",
+  "kind": "twinlink-workload-advice",
   "left_out": [{"text": "refused: so", "who": "--chunk 1K"}, {"text": "refused: too", "who": "ring"}],
   "model_error_percent": {"collectives that CPUs drive": 30.0},
   "points": [
