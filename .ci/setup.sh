@@ -13,7 +13,8 @@ build_packages=(g++ cmake ninja-build pkg-config libsimgrid-dev libopenmpi-dev o
 # differs between versions, and is not checked elsewhere. clang-tidy brings clang; its sanitizers are a package more.
 clang_format=clang-format-16
 llvm=16
-check_packages=(libgtest-dev libgmock-dev python3-jsonschema python3-yaml)
+check_packages=(libgtest-dev libgmock-dev python3-jsonschema python3-yaml python3-pandas python3-matplotlib python3-pytest
+                python3-nbclient python3-ipykernel python3-pip python3-setuptools python3-wheel mypy)
 if [[ $(. /etc/os-release 2>/dev/null && echo "$ID $VERSION_ID") == "debian 13" ]]; then
   llvm=19
 else

@@ -1,6 +1,6 @@
-# cmake --install, and cpack's .deb: the programs that were built, the platforms, the scripts of validate/, completions,
-# and, where help2man is found, man pages of their --help. Apart from these, as component and package twinlink-dev, what
-# protocols outside of this project are built with.
+# cmake --install, and cpack's .deb: the programs that were built, the platforms, the scripts of validate/, the Python
+# package, completions, and, where help2man is found, man pages of their --help. Apart from these, as component and
+# package twinlink-dev, what protocols outside of this project are built with.
 include(GNUInstallDirs)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME twinlink)
 foreach(program twinlink-sim twinlink-real twinlink-validate)
@@ -18,6 +18,8 @@ install(PROGRAMS validate/node validate/fleet validate/expect DESTINATION ${twin
 install(FILES validate/MACHINES.md DESTINATION ${twinlink_share}/validate)  # the errors that validate/expect tells
 install(DIRECTORY validate/studies DESTINATION ${twinlink_share}/validate)
 install(DIRECTORY validate/scripts DESTINATION ${twinlink_share}/validate USE_SOURCE_PERMISSIONS)
+install(DIRECTORY validate/python/twinlink DESTINATION lib/python3/dist-packages
+        FILES_MATCHING PATTERN *.py PATTERN *.json PATTERN py.typed)
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES cmake/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME twinlink-sim)
 configure_file(cmake/completion.zsh completion.zsh @ONLY)
@@ -51,6 +53,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_TWINLINK_PACKAGE_NAME twinlink)
 set(CPACK_DEBIAN_TWINLINK_PACKAGE_RECOMMENDS "openmpi-bin, graphviz")
+set(CPACK_DEBIAN_TWINLINK_PACKAGE_SUGGESTS "python3-pandas, python3-matplotlib, python3-tqdm")  # of the Python package
 set(CPACK_DEBIAN_TWINLINK-DEV_PACKAGE_NAME twinlink-dev)
 set(CPACK_DEBIAN_TWINLINK-DEV_PACKAGE_SECTION libdevel)
 list(JOIN twinlink_dev_packages ", " twinlink_dev_packages)
