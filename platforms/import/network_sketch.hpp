@@ -11,8 +11,8 @@
 namespace twinlink::platforms {
 
 /// Gives `platform` the fabric that its adapters need: `nics` are their indices into facts.pci, in the order of
-/// platform.node.nics. Rates are as told, by the model, or assumed; then the notes say so, unless assume_costs() takes
-/// the fabric of `base`, which may be null.
+/// platform.node.nics. Rates are as told, or by the model of platforms/parts/models/adapters.yaml, or assumed; then the
+/// notes say so, unless assume_costs() takes the fabric of `base`, which may be null.
 void add_fabric(NodeDescription& facts, const std::vector<std::size_t>& nics, Platform& platform, const Platform* base);
 
 /// Gives each GPU the nearest adapter; an InfiniBand adapter before a network card, which in such a node is there for

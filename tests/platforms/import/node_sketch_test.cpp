@@ -16,6 +16,7 @@
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/reader/platform_writer.hpp"
 #include "platforms/topology/topology.hpp"
+#include "tests/platforms/import/sample_node.hpp"
 #include "tests/platforms/import/summary.hpp"
 #include "tests/platforms/sample_platform.hpp"
 
@@ -23,54 +24,10 @@ namespace twinlink::platforms {
 namespace {
 
 using ::testing::Contains;
-using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 using ::testing::StartsWith;
 using Kind = PciFacts::Kind;
-
-Sourced<Rate> told(double gigabytes) { return {Rate{gigabytes * 1e9}, {Quality::derived, "told"}}; }
-
-GpuFacts gpu(const std::string& bus_id) {
-  return {.model = "Test GPU",
-          .uuid = "GPU-" + bus_id,
-          .bus_id = bus_id,
-          .memory = {{80_GiB, {Quality::measured, "as NVML tells"}}},
-          .capability = {{9, 0}},
-          .pcie = pcie_rate(5, 16, "as NVML tells")};
-}
-
-/// Two sockets; on the first a switch with GPUs a and b and an InfiniBand adapter; on the second GPU c and a network
-/// card.
-NodeDescription sample_node() {
-  NodeDescription node{.origin = "NVML", .name = "sample.host"};
-  node.sockets = {{"Test CPU"}, {"Test CPU"}};
-  node.memories = {{0, {0}}, {1, {1}}};
-  node.pci = {{.kind = Kind::host_bridge},
-              {.kind = Kind::bridge, .bus_id = "0000:10:00.0", .parent = 0, .link = told(31.5)},
-              {.kind = Kind::gpu, .bus_id = "0000:1a:00.0", .parent = 1},
-              {.kind = Kind::gpu, .bus_id = "0000:1b:00.0", .parent = 1},
-              {.kind = Kind::adapter,
-               .bus_id = "0000:1c:00.0",
-               .name = "mlx5_0",
-               .parent = 1,
-               .link = told(31.5),
-               .infiniband = true},
-              {.kind = Kind::host_bridge, .socket = 1, .numa = 1},
-              {.kind = Kind::gpu, .bus_id = "0000:8c:00.0", .parent = 5, .socket = 1, .numa = 1},
-              {.kind = Kind::adapter,
-               .bus_id = "0000:8d:00.0",
-               .name = "eth 0.7",
-               .parent = 5,
-               .socket = 1,
-               .numa = 1,
-               .link = told(7.88)}};
-  node.gpus = {gpu("0000:1a:00.0"), gpu("0000:1b:00.0"), gpu("0000:8c:00.0")};
-  node.peer_access.assign(3, std::vector<std::string>(3));
-  return node;
-}
 
 void add_switch(NodeDescription& node) {
   for (GpuFacts& gpu : node.gpus) {
@@ -92,33 +49,11 @@ Platform read_back(const SketchedPlatform& node) {
   return platform;
 }
 
-const Link* link(const Platform& platform, const std::string& name) {
-  const auto found = std::ranges::find(platform.node.links, name, &Link::name);
-  return found == platform.node.links.end() ? nullptr : &*found;
-}
-
-double GBps(const Platform& platform, const std::string& name) {
-  const Link* const found = link(platform, name);
-  return found == nullptr ? 0 : found->forward.value.bytes_per_second() / 1e9;
-}
-
 template <class T>
 std::vector<std::string> names(const std::vector<T>& things) {
   std::vector<std::string> result;
   for (const T& thing : things) result.push_back(thing.name);
   return result;
-}
-
-/// "01 02" of those that reach each other.
-std::string peers(const Platform& platform) {
-  const Topology topology(platform);
-  std::string pairs;
-  for (std::size_t a = 0; a < platform.node.gpus.size(); ++a) {
-    for (std::size_t b = a + 1; b < platform.node.gpus.size(); ++b) {
-      if (topology.peer_access(a, b)) pairs += (pairs.empty() ? "" : " ") + std::to_string(a) + std::to_string(b);
-    }
-  }
-  return pairs;
 }
 
 TEST(NodePlatform, IsWhatTheFactsSay) {
@@ -390,105 +325,6 @@ TEST(NodePlatform, AdaptersHaveThePortsThatTheyAreSaidToHave) {
   EXPECT_TRUE(platform.fabric->rdma);
   node.pci[4].infiniband = false;
   EXPECT_FALSE(sketch(node, "title").platform.fabric->rdma) << "network cards";
-}
-
-TEST(NodePlatform, AdaptersHaveWhatTheirModelHas) {
-  const auto made = [](const std::string& device, const std::string& name) {
-    NodeDescription node = sample_node();
-    node.pci[4].device_id = device;
-    node.pci[4].name = name;
-    return sketch(node, "title");
-  };
-  const auto gigabits = [&](const std::string& device, const std::string& name) {
-    return made(device, name).platform.fabric->link.value.bytes_per_second() * 8 / 1e9;
-  };
-  EXPECT_NEAR(gigabits("15b3:101b", "mlx5_0"), 200, 1e-9) << "ConnectX-6";
-  EXPECT_NEAR(gigabits("15b3:1021", "mlx5_0"), 400, 1e-9) << "ConnectX-7";
-  EXPECT_NEAR(gigabits("15b3:1023", "mlx5_0"), 800, 1e-9) << "ConnectX-8";
-  EXPECT_NEAR(gigabits("1d0f:efa1", "rdmap0s6"), 100, 1e-9) << "EFA of P4d";
-  EXPECT_NEAR(gigabits("1d0f:efa3", "rdmap0s6"), 200, 1e-9) << "EFA of P5en";
-  EXPECT_NEAR(gigabits("", "cxi0"), 200, 1e-9) << "Slingshot, by the names of its driver";
-  EXPECT_THAT(made("15b3:1021", "mlx5_0").notes, IsEmpty());
-  EXPECT_EQ(made("15b3:1021", "mlx5_0").platform.fabric->link.source.text,
-            "the most of a ConnectX-7; ConnectX-7 data sheet: NDR");
-  EXPECT_THAT(made("", "rdmap0s6").notes,
-              ElementsAre(StartsWith("nobody tells how fast rdmap0s6 is: 100 Gbit/s is assumed")));
-  EXPECT_THAT(made("15b3:9999", "mlx5_0").notes,
-              ElementsAre(StartsWith("nobody tells how fast mlx5_0 is: 200 Gbit/s is assumed")));
-}
-
-/// As NCCL deals them: by the number of the GPU, with its bits reversed where they are a power of two.
-TEST(NodePlatform, GpusTakeTurnsAtAdaptersThatAreAsNear) {
-  const auto chosen = [](int adapters) {
-    NodeDescription node{.origin = "a test", .sockets = {{}}, .memories = {{0, {0}}}};
-    for (int i = 0; i < 4; ++i) {
-      node.pci.push_back({.kind = Kind::gpu, .bus_id = fmt::format("0000:0{}:00.0", i)});
-      node.gpus.push_back(gpu(node.pci.back().bus_id));
-    }
-    for (int i = 0; i < adapters; ++i) {
-      node.pci.push_back({.kind = Kind::adapter,
-                          .bus_id = fmt::format("0000:1{}:00.0", i),
-                          .name = fmt::format("mlx5_{}", i),
-                          .infiniband = true});
-    }
-    std::string text;
-    for (const Gpu& each : sketch(node, "title").platform.node.gpus) text += each.nic.substr(each.nic.size() - 1);
-    return text;
-  };
-  EXPECT_EQ(chosen(1), "0000");
-  EXPECT_EQ(chosen(2), "0101");
-  EXPECT_EQ(chosen(3), "0120");
-  EXPECT_EQ(chosen(4), "0213");
-}
-
-TEST(NodePlatform, SlowBridgesAboveAFastGpuAreRemarked) {
-  NodeDescription node = sample_node();
-  node.pci[4].device_id = "15b3:101b";
-  for (GpuFacts& facts : node.gpus) facts.pcie.reset();
-  node.pci[2].link = pcie_rate_of_transfers(5, 16, "");
-  const std::string note = "gpu0: 8 GB/s of PCIe on its way, where it has Gen5: bridges of virtual machines tell less";
-  EXPECT_THAT(sketch(node, "title").notes, Contains(StartsWith(note)));
-  node.pci[2].link = pcie_rate_of_transfers(8, 16, "");
-  EXPECT_THAT(sketch(node, "title").notes, Each(::testing::Not(HasSubstr("of PCIe on its way"))));
-}
-
-/// Their drivers give peer access over NVLinks alone, unless a driver was asked.
-TEST(NodePlatform, BoardsForConsumersHaveNoPeersOverPcie) {
-  NodeDescription node = sample_node();
-  node.peer_access.clear();
-  for (GpuFacts& facts : node.gpus) facts.model = "NVIDIA GeForce RTX 3090";
-  EXPECT_EQ(peers(sketch(node, "title").platform), "");
-  node.gpus[0].links = {{.remote = GpuLinks::Remote::gpu, .remote_bus_id = node.gpus[2].bus_id, .count = 4}};
-  const SketchedPlatform bridged = sketch(node, "title");
-  EXPECT_EQ(peers(bridged.platform), "02");
-  EXPECT_NEAR(GBps(bridged.platform, "gpu0-gpu2-nvlink"), 56.25, 1e-9);
-  node.peer_access.assign(3, std::vector<std::string>(3));
-  EXPECT_EQ(peers(sketch(node, "title").platform), "01 02 12") << "a driver that was changed";
-  node.peer_access.clear();
-  for (GpuFacts& facts : node.gpus) facts.model = "NVIDIA RTX A6000";
-  EXPECT_EQ(peers(sketch(node, "title").platform), "01 02") << "a board for workstations";
-}
-
-/// A model that has NVLink-C2C has it whether or not the source tells of it, and copies get what they got there.
-TEST(NodePlatform, GpusBesideAGraceReachItsMemoryByC2c) {
-  NodeDescription node = sample_node();
-  node.gpus.resize(1);
-  node.peer_access.clear();
-  node.gpus[0].model = "NVIDIA GH200 480GB";
-  const SketchedPlatform made = sketch(node, "title");
-  EXPECT_NEAR(GBps(made.platform, "gpu0-numa0-c2c"), 450, 1e-9);
-  const CopyCosts& copies = made.platform.gpu_types[0].copies;
-  EXPECT_NEAR(copies.at(CopyKind::pinned_to_device).rate->value.bytes_per_second(), 337.55e9, 1);
-  EXPECT_NEAR(copies.at(CopyKind::device_to_pinned).rate->value.bytes_per_second(), 295.23e9, 1);
-  EXPECT_EQ(made.platform.node.cpu, Cpu::arm);
-  node.gpus[0].links = {{.kind = GpuLinks::Kind::c2c, .remote = GpuLinks::Remote::memory, .each = told(447)}};
-  EXPECT_NEAR(GBps(sketch(node, "title").platform, "gpu0-numa0-c2c"), 447, 1e-9) << "as told";
-  node.gpus[0] = {.bus_id = node.gpus[0].bus_id, .coherent = true};
-  EXPECT_NEAR(GBps(sketch(node, "title").platform, "gpu0-numa0-c2c"), 450, 1e-9) << "its memory is a domain";
-  node.gpus[0].model = "NVIDIA Unheard-Of";
-  EXPECT_NEAR(GBps(sketch(node, "title").platform, "gpu0-numa0-c2c"), 450, 1e-9) << "whatever it is called";
-  node.gpus[0].coherent = false;
-  EXPECT_EQ(link(sketch(node, "title").platform, "gpu0-numa0-c2c"), nullptr);
 }
 
 TEST(NodePlatform, SeveralDomainsOfASocketShareIt) {
