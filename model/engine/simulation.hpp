@@ -55,9 +55,9 @@ struct SimulationOptions {
   std::function<std::vector<LinkUse>()>* link_use = nullptr;
 };
 
-/// Runs `body` once per place, or per rank that stands for others, all in simulated parallel, and returns the simulated time at the end. The first
-/// exception of any rank ends all ranks and is rethrown. Ranks that wait for each other for ever are an Error.
-/// Once per process: SimGrid's engine cannot be started a second time.
+/// Runs `body` once per place, or per rank that stands for others, all in simulated parallel, and returns the simulated
+/// time at the end. The first exception of any rank ends all ranks and is rethrown. Ranks that wait for each other for
+/// ever are an Error. Once per process: SimGrid's engine cannot be started a second time.
 Seconds simulate(const Platform& platform, std::span<const Place> places,
                  const std::function<void(MeasuredRank&)>& body, const SimulationOptions& options = {});
 

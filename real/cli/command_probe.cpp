@@ -88,10 +88,8 @@ void add_probe_command(Program& program) {
   bench::add_passes_option(*command, options->probe.passes);
   command->add_flag("--samples", options->probe.samples, "Also store the time of every round (samples_us)")
       ->group("Output");
-  command
-      ->add_flag("--resume", options->resume,
-                 "Go on after an interruption with what FILE.parts of --json FILE keeps until all is measured")
-      ->group("Output");
+  command->add_flag("--resume", options->resume,
+                    "Go on after an interruption with what FILE.parts of --json FILE keeps until all is measured");
   bench::add_examples(*command, {"mpirun -n 2 twinlink-real probe --device cuda --json probes.json",
                                  "mpirun -n 4 twinlink-real probe --device cuda -f 16 -i 100 --json quick.json",
                                  "mpirun -n 2 twinlink-real probe --only message -e 64K"});

@@ -54,7 +54,7 @@ OF_COMMAND = {
     "validate compare": {"Sides": "label", "Files of other tools": "ranks"},
     "validate calibrate": {"Options": "force"},
     "validate suspect": {"Options": "force"},
-    "validate fleet": {"Options": "force explain of-many node history", "Files of other tools": "ranks",
+    "validate fleet": {"Options": "force explain of-many node nodes max-age history", "Files of other tools": "ranks",
                        "Output": "anonymous drawings"},
     "validate ceiling": {"Options": "from"},
 }

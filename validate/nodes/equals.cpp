@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <limits>
 #include <ranges>
+#include <set>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -215,10 +219,10 @@ class Holder {
   // --- What is too far off ----------------------------------------------------------------------------------------
 
   /// Times that are far off here and there, on nodes that are well otherwise: whoever has no more of them than others
-  /// is not ill. What few nodes have is theirs.
+  /// is not ill. What few nodes have is theirs, and a curve with several of them is slow, and not odd.
+  [[nodiscard]] static std::size_t nodes_with_odd(std::size_t all) { return std::max<std::size_t>(3, all / 10); }
   void find_odd() {
     constexpr double kMostOfOne = 0.05;  // beyond, a node is ill and not odd
-    constexpr std::size_t kLeastNodes = 3;
     std::size_t points = 0;
     std::size_t odd = 0;
     std::size_t nodes = 0;
@@ -226,22 +230,30 @@ class Holder {
     for (const HeldNode& node : result_.nodes) {
       std::size_t judged = 0;
       std::size_t far = 0;
+      std::vector<double> alone;
       for (const HeldCurve& held : node.curves) {
+        const std::size_t before = far;
+        double last = 0;
         for (std::size_t i = 0; i < held.off.size(); ++i) {
           if (!held.off[i]) continue;
           const double deviation = result_.deviation.at({held.key, held.curve->points[i].size});
           ++judged;
-          far += *held.off[i] > std::max(log_of(plan_.tolerance), kFarOff * deviation) ? 1 : 0;
+          if (*held.off[i] <= std::max(log_of(plan_.tolerance), kFarOff * deviation)) continue;
+          ++far;
+          last = *held.off[i] / deviation;
         }
+        if (far == before + 1) alone.push_back(last);
       }
       if (judged == 0) continue;
       ++all;
       if (static_cast<double>(far) > kMostOfOne * static_cast<double>(judged)) continue;
       points += judged;
-      odd += far;
-      nodes += far > 0 ? 1 : 0;
+      odd += alone.size();
+      nodes += alone.empty() ? 0 : 1;
+      for (const double off : alone) odd_.emplace_back(off, &node - result_.nodes.data());
     }
-    if (nodes >= std::max(kLeastNodes, all / 10)) result_.odd = static_cast<double>(odd) / static_cast<double>(points);
+    if (nodes < nodes_with_odd(all)) return odd_.clear();
+    result_.odd = static_cast<double>(odd) / static_cast<double>(points);
   }
 
   /// The mean of a curve over the sizes of a band, on its days; nothing where it has only one.
@@ -389,13 +401,26 @@ class Holder {
     if (result_.odd <= 0) return false;
     std::size_t all = 0;
     std::size_t slow = 0;
-    for_points(result_.nodes[node], figure, [&](double off, double share, double) {
+    double least = std::numeric_limits<double>::infinity();  // of what each would have to be off, in deviations
+    for_points(result_.nodes[node], figure, [&](double off, double share, double deviation) {
       if (share < kCounts) return;
       ++all;
       slow += off > slower * share / 2 ? 1 : 0;
+      least = std::min(least, slower * share / 2 / deviation);
     });
+    // Only others' that are as far off, and there as many nodes must have any, too: noise alone has some that are a
+    // little too far.
+    std::set<std::ptrdiff_t> nodes;
+    double as_far = 0;
+    for (const auto& [far, of] : odd_) {
+      if (far < least || of == static_cast<std::ptrdiff_t>(node)) continue;
+      ++as_far;
+      nodes.insert(of);
+    }
+    if (nodes.size() < nodes_with_odd(result_.nodes.size())) return false;
+    const double rate = result_.odd * as_far / static_cast<double>(odd_.size());
     constexpr double kChance = 0.01;
-    return at_least(slow, all, result_.odd) * static_cast<double>(result_.trials) > kChance;
+    return rate > 0 && at_least(slow, all, rate) * static_cast<double>(result_.trials) > kChance;
   }
 
   static std::vector<std::string> places_of(const CurveKey& key) {
@@ -508,6 +533,7 @@ class Holder {
   const EqualsPlan& plan_;
   std::map<CurveKey, std::size_t> places_;
   std::vector<Figure> figures_;
+  std::vector<std::pair<double, std::ptrdiff_t>> odd_;  ///< how far off each odd time is, in deviations, and its node
   std::vector<Pattern> patterns_;
   Equals result_{};
 };

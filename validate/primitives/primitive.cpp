@@ -270,7 +270,7 @@ constexpr std::array kKinds{
     KindFacts{Kind::message, "messages", {0.04, 0.05, 0.03}, Owner::network, "", Fit::latency_of_messages, as_optional<predict_message>},
     KindFacts{Kind::start_message, "calls for messages", {0.01, 0.01, 0.01}, Owner::network, "send_overhead", Fit::cpus_part, predict_of_network<kPosting>},
     KindFacts{Kind::start_receive, "calls for messages", {0.01, 0.01, 0.01}, Owner::network, "receive_overhead", Fit::cpus_part, predict_of_network<kAwaiting>},
-    KindFacts{Kind::gap, "windows of messages", {0.06, 0.06, 0.06}, Owner::network, "gap", Fit::gap_of_messages, as_optional<predict_window>},
+    KindFacts{Kind::gap, "windows of messages", {0.06, 0.08, 0.06}, Owner::network, "gap", Fit::gap_of_messages, as_optional<predict_window>},
     KindFacts{Kind::completion, "windows of messages", {0.06, 0.06, 0.06}, Owner::network, "completion", Fit::cpus_part, predict_both_ways},
     KindFacts{Kind::control, "control messages", {0.01, 0.01, 0.01}, Owner::network, "control", Fit::constant_beside_way, predict_of_network<kControl>},
     KindFacts{Kind::queued_control, "control messages", {0.01, 0.01, 0.01}, Owner::network, "control_receive_overhead", Fit::cpus_part, predict_of_network<kControls>},

@@ -357,9 +357,7 @@ void Machine::append(FlowRoute& route, int node, const LinkSlots& slots) {
   }
 }
 
-int Machine::copy_of(int node) const {
-  return topology_.copy_of(folding_ == nullptr ? node : folding_->node(node));
-}
+int Machine::copy_of(int node) const { return topology_.copy_of(folding_ == nullptr ? node : folding_->node(node)); }
 
 SharedLink& Machine::between_switches(const FabricWay::Hop& hop) {
   const Folding::Link of = folding_ == nullptr ? Folding::Link{hop.link} : folding_->link(hop.link);

@@ -158,7 +158,7 @@ class Machine {
   const Topology& topology_;
   FlowNetwork& network_;
   const Folding* folding_;  ///< null: each node has links of its own
-  std::vector<bool> cut_;  ///< by link of a node
+  std::vector<bool> cut_;   ///< by link of a node
   std::unordered_set<const SharedLink*> cut_links_;
   bool any_cut_ = false;
   std::optional<Fabric> fabric_;  ///< as far as it has not failed since

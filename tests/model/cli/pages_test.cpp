@@ -173,7 +173,8 @@ TEST(Explanation, IsJson) {
   all.steps.erase(all.steps.begin() + 1, all.steps.end());
   const json plain = to_json(all);
   EXPECT_EQ(plain, json::parse(R"({
-  "bytes": 1048576, "delivered_us": 42.99999999999999, "from": "0/1", "half_round_trip_us": 43.03999999999999,
+  "kind": "twinlink-explanation", "schema": 1, "bytes": 1048576, "delivered_us": 42.99999999999999, "from": "0/1",
+  "half_round_trip_us": 43.03999999999999,
   "held_up": "Held up by busy for 12.0 us, which was at 50.1 % of its rate",
   "libraries": {"lib": {"protocol": "staging", "reason": "far"}},
   "path": {

@@ -234,8 +234,8 @@ TEST(Folding, WhoSendsIsWhoWouldSendToTheRankThatStandsForThePeer) {
 
 TEST(Alike, RandomJobsTakeWhatTheyTakeWithEachRank) {
   constexpr double kNineDigits = 1e-9;
-  const std::uint64_t jobs = number_from("TWINLINK_JOBS", 60);
-  const std::uint64_t first = number_from("TWINLINK_SEED", 1);
+  const std::uint64_t jobs = number_from("TWINLINK_JOBS", 30);
+  const std::uint64_t first = number_from("TWINLINK_SEED", 1030);
   std::vector<std::string> texts(2 * jobs);
   in_each_child_process(
       texts.size(),

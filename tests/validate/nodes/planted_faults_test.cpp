@@ -47,7 +47,7 @@ std::vector<PlantedFault> faults() {
            set(kCopies + "pinned-to-device.overhead=2.15 us") + set(kCopies + "device-to-pinned.overhead=1.96 us") +
                set(kCopies + "peer.overhead=2.28 us") + set("driver.copies.kernel-push.overhead=4.7 us") +
                set("driver.runtime.completion=1.96 us"),
-           "the host, its CPU",
+           "processors .of all sockets.",
            {}},
           {48, "a switch behind half the lanes", "--degrade uplink1=50%", "'uplink1' at (49|50|51) %", {}},
           {57, "memory that lacks modules", "--degrade numa0=20%", "memory 'numa0' at (19|20|21) %", {}},

@@ -13,148 +13,22 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "platforms/machine/degraded.hpp"
-#include "platforms/reader/platform_reader.hpp"
-#include "platforms/reader/platform_writer.hpp"
 #include "protocols/core/errors.hpp"
 #include "tests/validate/golden.hpp"
-#include "validate/compare/spread.hpp"
+#include "tests/validate/suspect/machine_probes.hpp"
 #include "validate/primitives/primitive.hpp"
 #include "validate/suspect/suspect_report.hpp"
 
 namespace twinlink::validate {
 namespace {
 
-using platforms::Platform;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::IsSupersetOf;
 using ::testing::Not;
-using ::testing::ThrowsMessage;
 using enum Suspicion::Verdict;
-
-constexpr double kTolerance = 0.1;
-
-std::filesystem::path file_of(const std::string& name) {
-  return std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms" / (name + ".yaml");
-}
-Platform platform_named(const std::string& name) { return platforms::read_platform(file_of(name)); }
-
-Platform degraded(const std::string& name, const std::vector<std::pair<std::string, double>>& parts) {
-  Platform platform = platform_named(name);
-  for (const auto& [part, share] : parts) EXPECT_TRUE(platforms::degrade(platform, part, share, "a test")) << part;
-  return platform;
-}
-
-/// The percentiles of a line whose rounds scatter so.
-void say_scatter(bench::ProbeLine& line, double deviation) {
-  line.time_us.p5 = line.time_us.median * std::exp(-1.645 * deviation);
-  line.time_us.p95 = line.time_us.median * std::exp(1.645 * deviation);
-}
-
-/// Of what the probes of a machine hold; each time is off by up to `noise`, in either direction.
-class MachineProbes {
- public:
-  explicit MachineProbes(const Platform& machine, double noise = 0, std::size_t most_gpus = 8)
-      : topology_(machine), noise_(noise) {
-    set_.files.push_back({.file = "probes.json", .program = "twinlink-real 0.1.0"});
-    const std::size_t gpus = std::min(topology_.part_of(0).gpus, most_gpus);
-    for (std::size_t gpu = 0; gpu < gpus; ++gpu) {
-      set_.files.front().devices[place(gpu)] = topology_.type_of(gpu).model;
-      for (const std::string kind :
-           {"pinned-to-device", "device-to-pinned", "pageable-to-device", "device-to-pageable"}) {
-        add("copy " + kind + " near", gpu);
-        if (topology_.part_of(0).memories > 1) add("copy " + kind + " far", gpu);
-      }
-      for (const char* name : {"copy device-to-device", "copy host-to-host", "copy kernel-local",
-                               "copy kernel-to-pinned", "start copy pinned-to-device near", "handle export"}) {
-        add(name, gpu);
-      }
-      for (std::size_t peer = 0; peer < gpus; ++peer) {
-        if (peer == gpu) continue;
-        const std::string how = topology_.peer_access(gpu, peer) ? " direct" : " staged";
-        for (const std::string way : {"write", "read"}) add("peer copy " + way + how, gpu, place(peer));
-        add("queued peer copy write" + how, gpu, place(peer));
-      }
-    }
-    if (gpus > 1) add_messages("same-node", place(1));
-    if (topology_.nodes() > 1) add_messages("other-node", "1/0");
-  }
-
-  /// Lets all lines whose name has this text take longer.
-  MachineProbes& slow_down(const std::string& text, double times) {
-    for (Probe& probe : set_.probes) {
-      if (probe.line.name.find(text) != std::string::npos) probe.line.time_us.median *= times;
-    }
-    return *this;
-  }
-
-  /// The same of what the bytes of a GPU's lines take beyond those of the smallest.
-  MachineProbes& let_bytes_take(const std::string& name, const std::string& gpu, double times) {
-    double least = 0;
-    for (Probe& probe : set_.probes) {
-      if (probe.line.name != name || probe.line.gpu != gpu) continue;
-      if (least == 0) least = probe.line.time_us.median;
-      probe.line.time_us.median += (probe.line.time_us.median - least) * (times - 1);
-    }
-    return *this;
-  }
-
-  /// Lets all lines say that their rounds scatter by so much.
-  MachineProbes& scatter(double deviation) {
-    for (Probe& probe : set_.probes) say_scatter(probe.line, deviation);
-    return *this;
-  }
-
-  /// The lines of `other`, in a file of their own.
-  MachineProbes& add_file(const MachineProbes& other) {
-    for (Probe probe : other.set_.probes) {
-      probe.file = set_.files.size();
-      set_.probes.push_back(probe);
-    }
-    set_.files.push_back(other.set_.files.front());
-    set_.files.back().file = "other.json";
-    return *this;
-  }
-
-  [[nodiscard]] Suspicion held_against(const std::string& base, double tolerance = kTolerance) const {
-    return held_against_file(file_of(base), tolerance);
-  }
-  [[nodiscard]] Suspicion held_against_file(const std::filesystem::path& base, double tolerance = kTolerance) const {
-    return find_suspects(set_, base, tolerance, false);
-  }
-
- private:
-  static std::string place(std::size_t gpu) { return "0/" + std::to_string(gpu); }
-
-  void add_messages(const std::string& where, const std::string& peer) {
-    for (const std::string name : {"message pageable ", "queued message ", "start message ", "control message "}) {
-      add(name + where, 0, peer);
-    }
-  }
-
-  /// Unless the machine has no such thing.
-  void add(const std::string& name, std::size_t gpu, const std::string& peer = {}) {
-    for (Bytes size = 1_KiB; size <= 64_MiB; size = size * 16) {
-      bench::ProbeLine line{.name = name, .gpu = place(gpu), .peer = peer, .size = size};
-      std::string reason;
-      const auto primitive = find_primitive(line, topology_, reason);
-      const auto time = primitive ? predict(*primitive, size, topology_) : std::nullopt;
-      if (!time || !(*time > Seconds{})) continue;
-      const auto count = static_cast<double>(set_.probes.size());
-      const double us = time->microseconds() * (1 + noise_ * std::sin(count * count));
-      line.time_us = {.n = 9, .median = us, .min = us, .max = us, .p5 = us, .p95 = us};
-      set_.probes.push_back({.line = line});
-    }
-  }
-
-  platforms::Topology topology_;
-  double noise_;
-  ProbeSet set_{};
-};
 
 ProbeSet measured_on_h200() {
   const std::vector<std::filesystem::path> files{std::filesystem::path(TWINLINK_VALIDATE_DATA) /
@@ -318,7 +192,7 @@ TEST(Suspects, WithinTheModelsOwnErrorsTheMeasuredH200IsHealthyAtAnyTolerance) {
     worst = std::max(worst, mean);
   }
   for (const auto& [place, worst] : most) {
-    if (place.first != facts_of(Primitive::Kind::gap).own_errors[0]) {
+    if (place.first != facts_of(Primitive::Kind::gap).own_errors.at(static_cast<std::size_t>(place.second))) {
       EXPECT_GE(worst, place.first - 0.02) << to_string(place.second);
     }
   }
@@ -533,78 +407,6 @@ TEST(Suspects, WhatNoPartExplainsIsSaid) {
   const Suspicion found = MachineProbes(machine).held_against("dgx-a100");
   EXPECT_EQ(found.verdict, unexplained);
   EXPECT_THAT(to_text(suspect_report(found)), HasSubstr("Verdict: no part explains it: "));
-}
-
-/// A GPU's memory is in no graph. Its small sizes are as fast as ever, and do not hide the large ones.
-TEST(Suspects, AGpusMemoryIsAPart) {
-  MachineProbes probes(platform_named("h100-pcie-bridge"), 0, 2);
-  for (const char* name : {"copy device-to-device", "copy kernel-local"}) {
-    probes.let_bytes_take(name, "0/1", 820.0 / 500);
-  }
-  const Suspicion found = probes.held_against("h100-pcie-bridge");
-  ASSERT_EQ(found.verdict, one_part) << to_text(suspect_report(found));
-  EXPECT_THAT(in_words(found.suspects.front()),
-              ::testing::MatchesRegex("memory of GPU 'gpu1' at 6[0-4] % of its bandwidth"));
-  for (const SlowCurve& curve : found.slow) EXPECT_EQ(curve.band, Band::large) << curve.name;
-}
-
-/// Both ways through one link are slow, or else a copy engine is.
-TEST(Suspects, ACopyEngineIsToldFromALink) {
-  MachineProbes probes(platform_named("piz-daint"));
-  for (const char* kind : {"copy pinned-to-device near"}) probes.let_bytes_take(kind, "0/0", 2);
-  const Suspicion found = probes.held_against("piz-daint");
-  ASSERT_EQ(found.verdict, one_part) << to_text(suspect_report(found));
-  EXPECT_EQ(found.suspects.front().kind, "inbound copy engine of");
-  const auto link = std::ranges::find(found.suspects, "pcie0", &Suspect::part);
-  ASSERT_NE(link, found.suspects.end());
-  EXPECT_THAT(link->contradicted_by, Not(IsEmpty())) << "what is read crosses it at full rate";
-}
-
-/// Peers below a switch that go up to the root and back slow no link.
-TEST(Suspects, PeersThatGoByTheRootAreNoSlowLink) {
-  Platform machine = platform_named("a100-pcie-switch");
-  for (int pair = 0; pair < 4; ++pair) {
-    const std::string plx = fmt::format("plx{}", pair);
-    machine.node.ways.push_back({.name = fmt::format("acs{}", pair),
-                                 .from = fmt::format("gpu{}", 2 * pair),
-                                 .to = fmt::format("gpu{}", 2 * pair + 1),
-                                 .via = {plx, fmt::format("socket{}", pair / 2), plx}});
-  }
-  const Suspicion found = MachineProbes(machine).held_against("a100-pcie-switch", 0.03);
-  ASSERT_EQ(found.verdict, one_part) << to_text(suspect_report(found));
-  EXPECT_FALSE(found.suspects.front().has_share());
-  EXPECT_THAT(in_words(found.suspects.front()), HasSubstr("go by the root of PCIe"));
-  EXPECT_THAT(to_text(suspect_report(found)), HasSubstr("as ACS makes them: that explains it"));
-}
-
-TEST(Suspects, ANodeBoundToAnotherMemoryIsNamed) {
-  Platform machine = platform_named("keeneland-kids");
-  for (platforms::Gpu& gpu : machine.node.gpus) {
-    if (gpu.memory_near == "numa0") gpu.memory_near = "numa1";
-  }
-  const Suspicion found = MachineProbes(machine).held_against("keeneland-kids", 0.03);
-  ASSERT_EQ(found.verdict, one_part) << to_text(suspect_report(found));
-  EXPECT_THAT(in_words(found.suspects.front()), HasSubstr("host buffers of GPU 0 lie in 'numa1'"));
-}
-
-TEST(Suspects, OfTwoSickPartsTheWorseIsNamedAndTheOtherLeft) {
-  const Suspicion found =
-      MachineProbes(degraded("dgx-a100", {{"pcie1", 0.25}, {"nvlink6", 0.5}})).held_against("dgx-a100");
-  ASSERT_EQ(found.verdict, one_part);
-  EXPECT_GT(found.suspects.front().left_slow, 0U);
-  EXPECT_THAT(to_text(suspect_report(found)), HasSubstr(" curves that stay slower"));
-}
-
-TEST(Suspects, PartsThatTheProbesDoNotTellApartAreNamed) {
-  const Suspicion found = MachineProbes(degraded("dgx-a100", {{"hca-pcie0", 0.25}}), 0, 2).held_against("dgx-a100");
-  EXPECT_THAT(found.suspects.front().alike, IsSupersetOf({"hca0=29%", "fabric=29%"}));
-  EXPECT_THAT(to_text(suspect_report(found)),
-              AllOf(HasSubstr("Verdict: link 'hca-pcie0' at 25 % of its bandwidth explains it; the probes do not tell "
-                              "it from "),
-                    HasSubstr("hca0=29%")));
-  const nlohmann::json json = to_json(found);
-  EXPECT_EQ(json.at("verdict"), "one part");
-  EXPECT_NEAR(json.at("suspects").at(0).at("share").get<double>(), 0.25, 1e-4);
 }
 
 /// Of all that a report may have to say.
