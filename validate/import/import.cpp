@@ -44,9 +44,7 @@ std::string_view to_string(Tool tool) { return kTools[tool]; }
 
 Tool find_tool(std::string_view name) { return value_named(kTools, name, "tool"); }
 
-Content read_content(const std::filesystem::path& file) {
-  return read_content(*bench::open_to_read(file), file);
-}
+Content read_content(const std::filesystem::path& file) { return read_content(*bench::open_to_read(file), file); }
 
 Content read_content(std::istream& stream, const std::filesystem::path& file) {
   // The mark that some editors put before UTF-8 is nobody's first word.
