@@ -56,7 +56,7 @@ std::optional<Sourced<Rate>> adapter_rate(std::string_view device_id, std::strin
     const auto found = std::ranges::find_if(table, is);
     return found == table.end() ? std::nullopt : std::optional(found->rate);
   };
-  const auto of_device =
+  auto of_device =
       by([&](const AdapterModel& model) { return std::ranges::find(model.devices, device_id) != model.devices.end(); });
   if (of_device) return of_device;
   auto of_name = by([&](const AdapterModel& model) {

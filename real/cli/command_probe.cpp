@@ -28,7 +28,7 @@ struct ProbeOptions {
 nlohmann::json identity_of(Job& job, const bench::ProbePlan& plan) {
   nlohmann::json sizes = nlohmann::json::array();
   for (const Bytes size : plan.sizes) sizes.push_back(size.count());
-  const nlohmann::json environment = job.environment();
+  const nlohmann::json& environment = job.environment();
   return {{"program", kProgram},
           {"sizes", std::move(sizes)},
           {"only", plan.only},
