@@ -273,8 +273,9 @@ Sourced<Rate> link_rate(const GpuModel& model, GpuLinks::Kind kind) {
                                            c2c ? "" : "a link ", model.source)}};
   }
   const bool amd = kind == GpuLinks::Kind::xgmi;
+  constexpr std::pair<int, int> kAmpere{8, 0};
   const GpuModel& like =
-      amd ? *those([](const GpuModel& each) { return !each.gcn.empty(); }).front() : example_of({8, 0});
+      amd ? *those([](const GpuModel& each) { return !each.gcn.empty(); }).front() : example_of(kAmpere);
   return {*like.link, {Quality::assumed, "as " + like.name + ", for nobody tells the rate of a link of this GPU"}};
 }
 
