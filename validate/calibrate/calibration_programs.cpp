@@ -28,6 +28,17 @@ Seconds rest_of_all(const Group& group, const auto& beside) {
   return rests.empty() ? Seconds{} : fit_constant(rests);
 }
 
+/// A line over what there are so many of in each.
+std::optional<LineFit> fit_over(const Group& group, const auto& count) {
+  std::vector<Observation> observations;
+  for (const GroupedProbe& grouped : group.lines) {
+    Observation seen = observation_of(grouped);
+    seen.size = Bytes{static_cast<std::uint64_t>(count(grouped.primitive))};
+    observations.push_back(seen);
+  }
+  return fit_line(observations);
+}
+
 }  // namespace
 
 void fit_hop(const Group& group, const platforms::Topology& base, const ProbeSet& probes, PlatformEdit& edit) {
@@ -56,13 +67,7 @@ void fit_launch(const Group& group, const platforms::Topology& topology, const P
 
 void fit_graph(const Group& group, const platforms::Topology& topology, const ProbeSet& probes, PlatformEdit& edit,
                std::vector<std::string>& notes) {
-  std::vector<Observation> observations;
-  for (const GroupedProbe& grouped : group.lines) {
-    Observation seen = observation_of(grouped);
-    seen.size = Bytes{static_cast<std::uint64_t>(grouped.primitive.blocks) - 1};
-    observations.push_back(seen);
-  }
-  const std::optional<LineFit> line = fit_line(observations);
+  const auto line = fit_over(group, [](const Primitive& graph) { return graph.blocks - 1; });
   if (!line) {
     notes.push_back(group.path + ": the graphs of the probes do not tell it; it stays");
     return;
@@ -77,7 +82,7 @@ void fit_passing(const Group& group, const platforms::Topology& topology, const 
                  std::vector<std::string>& notes) {
   std::vector<double> rates;
   for (const GroupedProbe& grouped : group.lines) {
-    Primitive hop = grouped.primitive;
+    const Primitive& hop = grouped.primitive;
     const gpu::LineFormat format = format_of(hop);
     const bool whole = format == gpu::LineFormat::simple;
     const Seconds one = hop_of_ring(hop, topology);
@@ -96,14 +101,8 @@ void fit_ring(const Group& group, const platforms::Topology& topology, const Pro
   const Primitive& first = group.first();
   const std::string owner = group.path.substr(0, group.path.rfind('.'));
   const gpu::LineFormat format = format_of(first);
-  std::vector<Observation> observations;
-  for (const GroupedProbe& grouped : group.lines) {
-    Observation seen = observation_of(grouped);
-    seen.size = Bytes{static_cast<std::uint64_t>(hops_of(grouped.primitive))};
-    observations.push_back(seen);
-  }
   Seconds hop = hop_of_ring(first, topology);
-  if (const std::optional<LineFit> line = fit_line(observations)) {
+  if (const auto line = fit_over(group, hops_of)) {
     hop = line->per_byte;
     const Seconds way = beside_line(first, {}, topology);
     set_fit(edit, fmt::format("{}.{}", owner, gpu::to_string(format)), std::max(hop - way, Seconds{}), group, probes);

@@ -218,9 +218,11 @@ class Holder {
 
   // --- What is too far off ----------------------------------------------------------------------------------------
 
-  /// Times that are far off here and there, on nodes that are well otherwise: whoever has no more of them than others
-  /// is not ill. What few nodes have is theirs, and a curve with several of them is slow, and not odd.
+  /// What fewer nodes have is theirs, and not odd.
   [[nodiscard]] static std::size_t nodes_with_odd(std::size_t all) { return std::max<std::size_t>(3, all / 10); }
+
+  /// Times that are far off here and there, on nodes that are well otherwise: whoever has no more of them than others
+  /// is not ill. A curve with several of them is slow, and not odd.
   void find_odd() {
     constexpr double kMostOfOne = 0.05;  // beyond, a node is ill and not odd
     std::size_t points = 0;

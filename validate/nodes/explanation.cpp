@@ -58,11 +58,10 @@ ProbeSet scaled_probes(const Equals& equals, const HeldNode& node, const platfor
       bench::ProbeLine line{
           .name = held.curve->name, .gpu = held.curve->from, .peer = held.curve->to, .size = point.size};
       std::string reason;
-      const auto primitive = find_primitive(line, topology, reason);
-      const auto time = primitive ? predict(*primitive, point.size, topology) : std::nullopt;
-      if (!time || !(*time > Seconds{})) continue;
+      const std::optional<PredictedLine> found = predict_line(line, topology, reason);
+      if (!found) continue;
       const auto deviation = equals.deviation.find({held.key, point.size});
-      line.time_us = with_deviation(std::log(time->microseconds()) + *held.off[i],
+      line.time_us = with_deviation(std::log(found->time.microseconds()) + *held.off[i],
                                     deviation == equals.deviation.end() ? 0 : deviation->second);
       set.probes.push_back({.line = std::move(line), .file = 0});
     }

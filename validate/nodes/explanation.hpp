@@ -24,7 +24,7 @@ struct Explanation {
 bool lacks_peers(const Equals& equals, const HeldNode& node);
 
 /// From what is slower alone, without a platform: a GPU, the host's CPU, or the test.
-Explanation explain_by_tests(const Equals& equals, const HeldNode& node);
+Explanation explain_by_tests(const Equals& equals, const HeldNode& whole);
 
 /// The times of all probes that are in the middle of all nodes, as one machine's. Empty: there are none.
 ProbeSet middle_probes(const Equals& equals, const std::string& kind);

@@ -44,10 +44,9 @@ class Predictions {
   [[nodiscard]] std::optional<Line> predicted(const NodeCurve& curve, Bytes size) const {
     const bench::ProbeLine line{.name = curve.name, .gpu = curve.from, .peer = curve.to, .size = size};
     std::string reason;
-    const auto primitive = find_primitive(line, topology_, reason);
-    const auto time = primitive ? predict(*primitive, size, topology_) : std::nullopt;
-    if (!time || !(*time > Seconds{})) return std::nullopt;
-    return Line{.log_us = std::log(time->microseconds()), .facts = &facts_of(primitive->kind)};
+    const std::optional<PredictedLine> found = predict_line(line, topology_, reason);
+    if (!found) return std::nullopt;
+    return Line{.log_us = std::log(found->time.microseconds()), .facts = &facts_of(found->primitive.kind)};
   }
 
   platforms::Topology topology_;

@@ -25,10 +25,9 @@ struct Held {
 std::optional<HeldLine> held(const bench::ProbeLine& line, const platforms::Topology& topology) {
   try {
     std::string reason;
-    const auto primitive = find_primitive(line, topology, reason);
-    const auto time = primitive ? predict(*primitive, line.size, topology) : std::nullopt;
-    if (!time || !(*time > Seconds{})) return std::nullopt;
-    return HeldLine{.line = &line, .primitive = *primitive, .predicted = *time};
+    const std::optional<PredictedLine> found = predict_line(line, topology, reason);
+    if (!found) return std::nullopt;
+    return HeldLine{.line = &line, .primitive = found->primitive, .predicted = found->time};
   } catch (const InputError&) {
     return std::nullopt;
   }

@@ -244,12 +244,15 @@ constexpr auto kStart = [](const Primitive& primitive, Bytes, const Topology& to
   return times ? std::optional(times->overhead) : std::nullopt;
 };
 
+/// An own error that sizes do not change.
+constexpr std::array<double, 3> everywhere(double error) { return {error, error, error}; }
+
 /// Of many blocks each has a slot or two of a message, so that they fill a fast link less than the closed form says: up
 /// to 11 % less on a GB200, as it is simulated.
-constexpr double kOwnErrorOfBlocks = 0.15;
+constexpr auto kOwnErrorOfBlocks = everywhere(0.15);
 
 /// One number stands for the kernels of all formats, whose texts differ.
-constexpr double kOwnErrorOfLaunches = 0.1;
+constexpr auto kOwnErrorOfLaunches = everywhere(0.1);
 
 using Costs = platforms::RuntimeCosts;
 
@@ -258,46 +261,46 @@ constexpr std::array kKinds{
     KindFacts{Kind::copy, "copies", {0.06, 0.25, 0.13}, Owner::copy, "", Fit::latency_of_copies, predict_copy},
     KindFacts{Kind::engine_block, "copies of blocks", {0.26, 0.14, 0.19}, Owner::runtime, "engine_block", Fit::share_of_blocks, predict_blocks<&Costs::engine_block>},
     KindFacts{Kind::kernel_block, "copies of blocks", {0.13, 0.16, 0.02}, Owner::runtime, "kernel_block", Fit::share_of_blocks, predict_blocks<&Costs::kernel_block>},
-    KindFacts{Kind::signal, "puts with signals", {0.01, 0.01, 0.01}, Owner::runtime, "signal", Fit::share_of_signals, predict_signal},
+    KindFacts{Kind::signal, "puts with signals", everywhere(0.01), Owner::runtime, "signal", Fit::share_of_signals, predict_signal},
     KindFacts{Kind::kernel_signal, "puts with signals", {0.01, 0.02, 0.03}, Owner::runtime, "kernel_signal", Fit::signal_by_size, predict_signal},
     KindFacts{Kind::written_copy, "copies of what was just written", {0.04, 0.02, 0.13}, Owner::copy, "cpu_written", Fit::written, predict_written_copy},
     KindFacts{Kind::start, "calls for copies", {0.07, 0.07, 0.02}, Owner::copy, "overhead", Fit::cpus_part, kStart},
     KindFacts{Kind::queued, "queues of copies", {0.10, 0.12, 0.03}, Owner::copy, "gap", Fit::gap_of_copies, predict_queued},
-    KindFacts{Kind::queued_signal, "queues of puts with signals", {0.01, 0.01, 0.01}, Owner::runtime, "signal_gap", Fit::rest, predict_queued_signal},
-    KindFacts{Kind::queued_kernel_signal, "queues of puts with signals", {0.01, 0.01, 0.01}, Owner::runtime, "kernel_signal_gap", Fit::rest, predict_queued_signal},
+    KindFacts{Kind::queued_signal, "queues of puts with signals", everywhere(0.01), Owner::runtime, "signal_gap", Fit::rest, predict_queued_signal},
+    KindFacts{Kind::queued_kernel_signal, "queues of puts with signals", everywhere(0.01), Owner::runtime, "kernel_signal_gap", Fit::rest, predict_queued_signal},
     KindFacts{Kind::finish, "calls for copies", {0.07, 0.07, 0.02}, Owner::runtime, "completion", Fit::cpus_part, known_of<&Costs::completion>},
     KindFacts{Kind::look, "calls for copies", {0.07, 0.07, 0.02}, Owner::runtime, "failed_poll", Fit::constant, known_of<&Costs::failed_poll>},
     KindFacts{Kind::message, "messages", {0.04, 0.05, 0.03}, Owner::network, "", Fit::latency_of_messages, as_optional<predict_message>},
-    KindFacts{Kind::start_message, "calls for messages", {0.01, 0.01, 0.01}, Owner::network, "send_overhead", Fit::cpus_part, predict_of_network<kPosting>},
-    KindFacts{Kind::start_receive, "calls for messages", {0.01, 0.01, 0.01}, Owner::network, "receive_overhead", Fit::cpus_part, predict_of_network<kAwaiting>},
+    KindFacts{Kind::start_message, "calls for messages", everywhere(0.01), Owner::network, "send_overhead", Fit::cpus_part, predict_of_network<kPosting>},
+    KindFacts{Kind::start_receive, "calls for messages", everywhere(0.01), Owner::network, "receive_overhead", Fit::cpus_part, predict_of_network<kAwaiting>},
     KindFacts{Kind::gap, "windows of messages", {0.06, 0.08, 0.06}, Owner::network, "gap", Fit::gap_of_messages, as_optional<predict_window>},
-    KindFacts{Kind::completion, "windows of messages", {0.06, 0.06, 0.06}, Owner::network, "completion", Fit::cpus_part, predict_both_ways},
-    KindFacts{Kind::control, "control messages", {0.01, 0.01, 0.01}, Owner::network, "control", Fit::constant_beside_way, predict_of_network<kControl>},
-    KindFacts{Kind::queued_control, "control messages", {0.01, 0.01, 0.01}, Owner::network, "control_receive_overhead", Fit::cpus_part, predict_of_network<kControls>},
+    KindFacts{Kind::completion, "windows of messages", everywhere(0.06), Owner::network, "completion", Fit::cpus_part, predict_both_ways},
+    KindFacts{Kind::control, "control messages", everywhere(0.01), Owner::network, "control", Fit::constant_beside_way, predict_of_network<kControl>},
+    KindFacts{Kind::queued_control, "control messages", everywhere(0.01), Owner::network, "control_receive_overhead", Fit::cpus_part, predict_of_network<kControls>},
     KindFacts{Kind::allocate_device, "allocations", {0.29, 0.56, 0.68}, Owner::runtime, "allocate_device", Fit::constant, known_of<&Costs::allocate_device>},
     KindFacts{Kind::pin, "allocations", {0.29, 0.56, 0.68}, Owner::runtime, "pin_base", Fit::line_over_size, predict_pinning},
-    KindFacts{Kind::ipc_export, "handles", {0.12, 0.12, 0.12}, Owner::runtime, "ipc_export", Fit::constant, known_of<&Costs::ipc_export>},
-    KindFacts{Kind::ipc_open, "handles", {0.12, 0.12, 0.12}, Owner::runtime, "ipc_open", Fit::constant, known_of<&Costs::ipc_open>},
-    KindFacts{Kind::ipc_close, "handles", {0.12, 0.12, 0.12}, Owner::runtime, "ipc_close", Fit::constant, known_of<&Costs::ipc_close>},
-    KindFacts{Kind::start_program, "launches of programs", {0.06, 0.06, 0.06}, Owner::runtime, "program_launch", Fit::constant, predict_call},
-    KindFacts{Kind::program, "launches of programs", {0.06, 0.06, 0.06}, Owner::blocks, "start", Fit::launch, predict_program},
-    KindFacts{Kind::start_graph, "launches of programs", {0.06, 0.06, 0.06}, Owner::runtime, "graph_launch", Fit::constant, predict_call},
-    KindFacts{Kind::graph, "launches of programs", {0.06, 0.06, 0.06}, Owner::blocks, "next", Fit::graph, predict_graph},
-    KindFacts{Kind::hop_simple, "hops between blocks", {0.06, 0.06, 0.06}, Owner::blocks, "simple", Fit::hop_of_blocks, predict_hop},
-    KindFacts{Kind::hop_ll, "hops between blocks", {0.06, 0.06, 0.06}, Owner::blocks, "ll", Fit::hop_of_blocks, predict_hop},
-    KindFacts{Kind::hop_ll128, "hops between blocks", {0.06, 0.06, 0.06}, Owner::blocks, "ll128", Fit::hop_of_blocks, predict_hop},
-    KindFacts{Kind::blocks_simple, "messages by blocks", {kOwnErrorOfBlocks, kOwnErrorOfBlocks, kOwnErrorOfBlocks}, Owner::blocks, "rate", Fit::rate_of_blocks, predict_moving},
-    KindFacts{Kind::blocks_ll, "messages by blocks", {kOwnErrorOfBlocks, kOwnErrorOfBlocks, kOwnErrorOfBlocks}, Owner::blocks, "ll_rate", Fit::rate_of_blocks, predict_moving},
-    KindFacts{Kind::blocks_ll128, "messages by blocks", {kOwnErrorOfBlocks, kOwnErrorOfBlocks, kOwnErrorOfBlocks}, Owner::blocks, "ll128_rate", Fit::rate_of_blocks, predict_moving},
-    KindFacts{Kind::pass_simple, "slots passed on", {kOwnErrorOfBlocks, kOwnErrorOfBlocks, kOwnErrorOfBlocks}, Owner::blocks, "passing", Fit::passing, predict_pass},
-    KindFacts{Kind::pass_ll, "slots passed on", {kOwnErrorOfBlocks, kOwnErrorOfBlocks, kOwnErrorOfBlocks}, Owner::blocks, "ll_passing", Fit::passing, predict_pass},
-    KindFacts{Kind::pass_ll128, "slots passed on", {kOwnErrorOfBlocks, kOwnErrorOfBlocks, kOwnErrorOfBlocks}, Owner::blocks, "ll128_passing", Fit::passing, predict_pass},
-    KindFacts{Kind::ring_simple, "rings of blocks", {0.06, 0.06, 0.06}, Owner::blocks, "simple_fetch", Fit::ring, predict_ring},
-    KindFacts{Kind::ring_ll, "rings of blocks", {0.06, 0.06, 0.06}, Owner::blocks, "fetch", Fit::ring, predict_ring},
-    KindFacts{Kind::ring_ll128, "rings of blocks", {0.06, 0.06, 0.06}, Owner::blocks, "ll128_fetch", Fit::ring, predict_ring},
-    KindFacts{Kind::cold_simple, "launches of rings", {kOwnErrorOfLaunches, kOwnErrorOfLaunches, kOwnErrorOfLaunches}, Owner::blocks, "cold", Fit::cold, predict_cold},
-    KindFacts{Kind::cold_ll, "launches of rings", {kOwnErrorOfLaunches, kOwnErrorOfLaunches, kOwnErrorOfLaunches}, Owner::blocks, "cold", Fit::cold, predict_cold},
-    KindFacts{Kind::cold_ll128, "launches of rings", {kOwnErrorOfLaunches, kOwnErrorOfLaunches, kOwnErrorOfLaunches}, Owner::blocks, "cold", Fit::cold, predict_cold}};
+    KindFacts{Kind::ipc_export, "handles", everywhere(0.12), Owner::runtime, "ipc_export", Fit::constant, known_of<&Costs::ipc_export>},
+    KindFacts{Kind::ipc_open, "handles", everywhere(0.12), Owner::runtime, "ipc_open", Fit::constant, known_of<&Costs::ipc_open>},
+    KindFacts{Kind::ipc_close, "handles", everywhere(0.12), Owner::runtime, "ipc_close", Fit::constant, known_of<&Costs::ipc_close>},
+    KindFacts{Kind::start_program, "launches of programs", everywhere(0.06), Owner::runtime, "program_launch", Fit::constant, predict_call},
+    KindFacts{Kind::program, "launches of programs", everywhere(0.06), Owner::blocks, "start", Fit::launch, predict_program},
+    KindFacts{Kind::start_graph, "launches of programs", everywhere(0.06), Owner::runtime, "graph_launch", Fit::constant, predict_call},
+    KindFacts{Kind::graph, "launches of programs", everywhere(0.06), Owner::blocks, "next", Fit::graph, predict_graph},
+    KindFacts{Kind::hop_simple, "hops between blocks", everywhere(0.06), Owner::blocks, "simple", Fit::hop_of_blocks, predict_hop},
+    KindFacts{Kind::hop_ll, "hops between blocks", everywhere(0.06), Owner::blocks, "ll", Fit::hop_of_blocks, predict_hop},
+    KindFacts{Kind::hop_ll128, "hops between blocks", everywhere(0.06), Owner::blocks, "ll128", Fit::hop_of_blocks, predict_hop},
+    KindFacts{Kind::blocks_simple, "messages by blocks", kOwnErrorOfBlocks, Owner::blocks, "rate", Fit::rate_of_blocks, predict_moving},
+    KindFacts{Kind::blocks_ll, "messages by blocks", kOwnErrorOfBlocks, Owner::blocks, "ll_rate", Fit::rate_of_blocks, predict_moving},
+    KindFacts{Kind::blocks_ll128, "messages by blocks", kOwnErrorOfBlocks, Owner::blocks, "ll128_rate", Fit::rate_of_blocks, predict_moving},
+    KindFacts{Kind::pass_simple, "slots passed on", kOwnErrorOfBlocks, Owner::blocks, "passing", Fit::passing, predict_pass},
+    KindFacts{Kind::pass_ll, "slots passed on", kOwnErrorOfBlocks, Owner::blocks, "ll_passing", Fit::passing, predict_pass},
+    KindFacts{Kind::pass_ll128, "slots passed on", kOwnErrorOfBlocks, Owner::blocks, "ll128_passing", Fit::passing, predict_pass},
+    KindFacts{Kind::ring_simple, "rings of blocks", everywhere(0.06), Owner::blocks, "simple_fetch", Fit::ring, predict_ring},
+    KindFacts{Kind::ring_ll, "rings of blocks", everywhere(0.06), Owner::blocks, "fetch", Fit::ring, predict_ring},
+    KindFacts{Kind::ring_ll128, "rings of blocks", everywhere(0.06), Owner::blocks, "ll128_fetch", Fit::ring, predict_ring},
+    KindFacts{Kind::cold_simple, "launches of rings", kOwnErrorOfLaunches, Owner::blocks, "cold", Fit::cold, predict_cold},
+    KindFacts{Kind::cold_ll, "launches of rings", kOwnErrorOfLaunches, Owner::blocks, "cold", Fit::cold, predict_cold},
+    KindFacts{Kind::cold_ll128, "launches of rings", kOwnErrorOfLaunches, Owner::blocks, "cold", Fit::cold, predict_cold}};
 // clang-format on
 static_assert(std::ranges::is_sorted(kKinds, {}, &KindFacts::kind) && kKinds.size() == count_of<Kind>());
 
@@ -312,6 +315,15 @@ std::string_view plural_of(const Primitive& primitive) {
 
 std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const Topology& topology) {
   return facts_of(primitive.kind).predict(primitive, size, topology);
+}
+
+std::optional<PredictedLine> predict_line(const bench::ProbeLine& line, const Topology& topology, std::string& reason) {
+  const std::optional<Primitive> primitive = find_primitive(line, topology, reason);
+  if (!primitive) return std::nullopt;
+  const std::optional<Seconds> time = predict(*primitive, line.size, topology);
+  if (time && *time > Seconds{}) return PredictedLine{*primitive, *time};
+  reason = time ? "on the platform it takes no time" : "the platform lacks a number of it";
+  return std::nullopt;
 }
 
 }  // namespace twinlink::validate

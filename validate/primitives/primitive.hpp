@@ -178,6 +178,15 @@ Seconds flow_alone(const Primitive& primitive, Bytes size, const platforms::Topo
 
 /// What `size` bytes take on an idle machine. Nothing if the platform lacks a number that this needs.
 std::optional<Seconds> predict(const Primitive& primitive, Bytes size, const platforms::Topology& topology);
+/// What a line means on a platform, and what it takes there.
+struct PredictedLine {
+  Primitive primitive{};
+  Seconds time{};  ///< positive
+};
+/// find_primitive() and predict() together. Nothing, with the reason, also where the platform lacks a number of it, or
+/// makes it take no time.
+std::optional<PredictedLine> predict_line(const bench::ProbeLine& line, const platforms::Topology& topology,
+                                          std::string& reason);
 /// Time of the copy alone below something on top of it; below a signal the CPU does not wait to learn of its
 /// end. As for predict().
 std::optional<Seconds> predict_below(const Primitive& primitive, Bytes size, const platforms::Topology& topology);

@@ -70,7 +70,7 @@ std::optional<Seconds> predict_pass(const Primitive& primitive, Bytes size, cons
   const Bytes stored{gpu::stored(format, size.count())};
   const Seconds bytes =
       flow_time(stored, narrowest_link(primitive, size, topology), blocks_of(primitive, topology).passing_of(format));
-  const Seconds hop = blocks_of(primitive, topology).hop_of(format) + beside_line(primitive, {}, topology);
+  const Seconds hop = hop_of_ring(primitive, topology);
   return format == LineFormat::simple ? bytes + hop : std::max(bytes / 2, hop);
 }
 

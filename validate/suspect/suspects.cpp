@@ -125,18 +125,15 @@ class Inspector {
     for (const Probe& probe : probes.probes) {
       const bench::ProbeLine& line = probe.line;
       std::string reason;
-      const std::optional<Primitive> primitive = find_primitive(line, topology_, reason);
-      const auto time = primitive ? predict(*primitive, line.size, topology_) : std::nullopt;
-      if (primitive && !time) reason = "the platform lacks a number of it";
-      if (time && !(*time > Seconds{})) reason = "on the platform it takes no time";
-      if (!time || !(*time > Seconds{})) {
+      const std::optional<PredictedLine> held = predict_line(line, topology_, reason);
+      if (!held) {
         leave_out(line.name, reason);
         continue;
       }
-      seen_.insert({primitive->gpu, primitive->peer_gpu});
+      seen_.insert({held->primitive.gpu, held->primitive.peer_gpu});
       const auto [place, is_new] = places.try_emplace({line.name, line.gpu, line.peer, probe.file}, curves_.size());
       if (is_new) curves_.emplace_back();
-      curves_[place->second].lines.push_back({&line, *primitive, *time});
+      curves_[place->second].lines.push_back({&line, held->primitive, held->time});
     }
     if (curves_.empty()) {
       throw InputError(
