@@ -11,6 +11,7 @@
 
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/json_members.hpp"
+#include "protocols/bench/results/json_statistics.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::bench {
@@ -58,11 +59,9 @@ void ProbeParts::add(std::vector<ProbePart> of_ranks) {
     }
     for (TimedLine& line : of_ranks[rank].lines) {
       Rounds rounds = std::exchange(line.rounds, {});
-      auto known = std::ranges::find_if(lines_[rank], [&](const Line& other) {
-        return other.first.name == line.name && other.first.peer == line.peer && other.first.size == line.size;
-      });
-      if (known == lines_[rank].end()) known = lines_[rank].insert(known, {.first = std::move(line)});
-      known->passes.push_back(std::move(rounds));
+      const auto [place, is_new] = places_.try_emplace({rank, line.name, line.peer, line.size}, lines_[rank].size());
+      if (is_new) lines_[rank].push_back({.first = std::move(line)});
+      lines_[rank][place->second].passes.push_back(std::move(rounds));
     }
   }
 }

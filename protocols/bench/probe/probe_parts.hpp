@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -52,6 +54,8 @@ class ProbeParts {
   };
   std::vector<std::vector<std::string>> notes_;
   std::vector<std::vector<Line>> lines_;
+  std::map<std::tuple<std::size_t, std::string, std::string, Bytes>, std::size_t>
+      places_{};  ///< by rank, name, peer, size
 };
 
 /// A file of parts that are done: a line of JSON says whose they are, and each of the others is a part of all ranks.
