@@ -5,22 +5,15 @@
 #include <tuple>
 
 #include "platforms/reader/platform_file.hpp"
-#include "platforms/yaml/yaml_document.hpp"
 #include "platforms/yaml/yaml_section.hpp"
 
 namespace twinlink::platforms {
 namespace {
 
-/// A quantity whose source is that of its row.
+/// A model says what of its family is otherwise.
 template <class T>
-void take(Section& section, std::string_view key, std::optional<T>& into, T (*parse)(std::string_view)) {
-  const auto text = section.optional(key, &Section::text);
-  if (!text || text->empty()) return;
-  try {
-    into = parse(*text);
-  } catch (const UnitError& error) {
-    section.error(section.position(key), error.what());
-  }
+void take(std::optional<T> said, std::optional<T>& into) {
+  if (said) into = said;
 }
 
 void take(Section& section, std::string_view key, std::optional<int>& into, int most) {
@@ -64,12 +57,12 @@ void take_facts(Section& section, GpuModel& model) {
   take(section, "pcie", model.pcie, kLatest);
   take(section, "lanes", model.lanes, kMostLanes);
   take(section, "links", model.links, kMostLinks);
-  take(section, "link", model.link, &parse_rate);
-  take(section, "c2c", model.c2c, &parse_rate);
-  take(section, "from_host", model.from_host, &parse_rate);
-  take(section, "to_host", model.to_host, &parse_rate);
-  take(section, "memory", model.memory, &parse_bytes);
-  take(section, "memory_rate", model.memory_rate, &parse_rate);
+  take(section.plain_rate("link"), model.link);
+  take(section.plain_rate("c2c"), model.c2c);
+  take(section.plain_rate("from_host"), model.from_host);
+  take(section.plain_rate("to_host"), model.to_host);
+  take(section.plain_bytes("memory"), model.memory);
+  take(section.plain_rate("memory_rate"), model.memory_rate);
   std::string on_switch;
   take(section, "switch", {"joins", "sums"}, on_switch);
   if (!on_switch.empty()) {
@@ -100,16 +93,11 @@ void read_family(Section& family, std::vector<GpuModel>& table) {
 }
 
 std::vector<GpuModel> read_gpus() {
-  ReadContext context;
   std::vector<GpuModel> table;
-  const std::optional<YamlValue> document =
-      load_yaml(platforms_folder() / "parts" / "models" / "gpus.yaml", context.diagnostics);
-  if (!document) context.diagnostics.throw_all();
-  {
-    Section root(*document, "the table of GPUs", context);
-    root.each("families", "family", [&](const std::string&, Section& family) { read_family(family, table); });
-  }
-  context.diagnostics.throw_if_any();
+  read_file(platforms_folder() / "parts" / "models" / "gpus.yaml", "the table of GPUs",
+            [&](Section& top, ReadContext&) {
+              top.each("families", "family", [&](const std::string&, Section& family) { read_family(family, table); });
+            });
   return table;
 }
 

@@ -13,7 +13,6 @@
 #include "platforms/import/assumed_costs.hpp"
 #include "platforms/reader/platform_file.hpp"
 #include "platforms/topology/topology.hpp"
-#include "platforms/yaml/yaml_document.hpp"
 #include "platforms/yaml/yaml_section.hpp"
 
 namespace twinlink::platforms {
@@ -26,25 +25,17 @@ struct AdapterModel {
 };
 
 std::vector<AdapterModel> read_adapters() {
-  ReadContext context;
   std::vector<AdapterModel> table;
-  const std::optional<YamlValue> document =
-      load_yaml(platforms_folder() / "parts" / "models" / "adapters.yaml", context.diagnostics);
-  if (!document) context.diagnostics.throw_all();
-  {
-    Section root(*document, "the table of adapters", context);
-    root.each("adapters", "adapter", [&](const std::string& name, Section& row) {
+  const auto file = platforms_folder() / "parts" / "models" / "adapters.yaml";
+  read_file(file, "the table of adapters", [&](Section& top, ReadContext&) {
+    top.each("adapters", "adapter", [&](const std::string& name, Section& row) {
       AdapterModel model{.devices = row.texts("ids"), .names = row.texts("names")};
       model.rate.source = {Quality::derived, "the most of a " + name + "; " + row.text("source")};
-      try {
-        model.rate.value = parse_rate(row.text("rate"));
-      } catch (const UnitError& error) {
-        row.error(row.position("rate"), error.what());
-      }
+      row.require("rate");
+      model.rate.value = row.plain_rate("rate").value_or(Rate{});
       table.push_back(std::move(model));
     });
-  }
-  context.diagnostics.throw_if_any();
+  });
   return table;
 }
 

@@ -209,16 +209,11 @@ void read(Section& root, Reader& reader, gpu::Release& release) {
 }
 
 std::shared_ptr<const gpu::Release> read_release(const fs::path& file) {
-  ReadContext context;
-  const std::optional<YamlValue> document = load_yaml(file, context.diagnostics);
-  if (!document) context.diagnostics.throw_all();
   auto release = std::make_shared<gpu::Release>();
-  {
-    Section root(*document, "the release", context);
+  read_file(file, "the release", [&](Section& top, ReadContext& context) {
     Reader reader(context);
-    read(root, reader, *release);
-  }
-  context.diagnostics.throw_if_any();
+    read(top, reader, *release);
+  });
   return release;
 }
 

@@ -236,6 +236,15 @@ Sourced<T> Section::number(std::string_view key, T (*parse)(std::string_view)) {
   return result;
 }
 
+template <class T>
+std::optional<T> Section::plain(std::string_view key, T (*parse)(std::string_view)) {
+  const YamlValue* const value = find(key);
+  return value == nullptr ? std::nullopt : std::optional(quantity(*value, parse));
+}
+
+std::optional<Bytes> Section::plain_bytes(std::string_view key) { return plain(key, parse_bytes); }
+std::optional<Rate> Section::plain_rate(std::string_view key) { return plain(key, parse_throughput); }
+
 Sourced<Bytes> Section::bytes(std::string_view key) { return number(key, parse_bytes); }
 Sourced<Seconds> Section::seconds(std::string_view key) { return number(key, parse_cost); }
 Sourced<Rate> Section::rate(std::string_view key) { return number(key, parse_throughput); }
@@ -297,6 +306,18 @@ void Section::each(std::string_view key, const std::string& noun,
     Section section(entry.value, noun + " '" + entry.key + "'", context_, Level::nested);
     if (entry.value.kind == Kind::map) read(entry.key, section);
   }
+}
+
+void read_file(const std::filesystem::path& file, const std::string& what,
+               const std::function<void(Section& top, ReadContext& context)>& read) {
+  ReadContext context;
+  const std::optional<YamlValue> document = load_yaml(file, context.diagnostics);
+  if (!document) context.diagnostics.throw_all();
+  {
+    Section top(*document, what, context);
+    read(top, context);
+  }
+  context.diagnostics.throw_if_any();
 }
 
 }  // namespace twinlink::platforms

@@ -2,6 +2,7 @@
 // for. What is wrong goes into the diagnostics, and the caller gets a default, so that one run finds everything.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
@@ -61,6 +62,9 @@ class Section {
   Sourced<Flops> flops(std::string_view key);
   /// A duration, or a list of [size, duration].
   Sourced<Piecewise> piecewise(std::string_view key);
+  /// A quantity alone, where something else tells its source: "25 GB/s"; nothing if the key is missing.
+  std::optional<Bytes> plain_bytes(std::string_view key);
+  std::optional<Rate> plain_rate(std::string_view key);
   /// What `read`, one of the functions above, makes of `key`; nothing if the key is missing.
   template <class T>
   std::optional<T> optional(std::string_view key, T (Section::*read)(std::string_view)) {
@@ -98,6 +102,8 @@ class Section {
   Sourced<T> number(std::string_view key, T (*parse)(std::string_view));
   template <class T>
   T quantity(const YamlValue& value, T (*parse)(std::string_view));
+  template <class T>
+  std::optional<T> plain(std::string_view key, T (*parse)(std::string_view));
   Piecewise curve(const YamlValue& value);
   Source source();
   [[nodiscard]] std::string scalar(const YamlValue& value, const std::string& what);
@@ -110,5 +116,9 @@ class Section {
   std::vector<std::string> known_{};
   bool all_known_ = false;
 };
+
+/// Gives `read` the map that a file is, which messages call `what`. An InputError with everything that is wrong in it.
+void read_file(const std::filesystem::path& file, const std::string& what,
+               const std::function<void(Section& top, ReadContext& context)>& read);
 
 }  // namespace twinlink::platforms
