@@ -7,17 +7,21 @@
 
 namespace twinlink {
 
-inline constexpr int kChannels = 8;
+/// The last one has no signals.
+inline constexpr int kChannels = 9;
 
 /// Only what a protocol does.
 class NumberedChannel final : public DecoratedRank {
  public:
-  /// The first one, 0, has the tags that a channel alone would have.
-  NumberedChannel(MeasuredRank& inner, int number) : DecoratedRank(inner), number_(number) {}
+  /// The first one, 0, has the tags that a channel alone would have. Programs of thread blocks wait for each other:
+  /// those of channels that wait for different peers, or in another order, want different streams.
+  NumberedChannel(MeasuredRank& inner, int number, std::optional<Stream> programs = std::nullopt)
+      : DecoratedRank(inner), number_(number), programs_(programs) {}
 
   /// What is sent from now on takes these adapters.
   void turn_to(AdapterTurn turn) { turn_ = turn; }
 
+  Op launch(const gpu::Work& work, Stream stream) override { return inner().launch(work, programs_.value_or(stream)); }
   Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) override {
     if (signal) signal->tag.value += number_ * kSignalsOfOne;
     return turned([&] { return inner().put(to, from, stream, engine, signal); });
@@ -41,14 +45,16 @@ class NumberedChannel final : public DecoratedRank {
 
  private:
   static constexpr int kTagsOfOne = tags::kFirstFree.value / kChannels;
-  static constexpr int kSignalsOfOne = kSignalTags / kChannels;
+  static constexpr int kSlotsOfOne = (tags::kPieces.value - tags::kSlots.value) / kChannels;
+  static constexpr int kSignalsOfOne = kSignalTags / (kChannels - 1);
   static constexpr int kPiecesOfOne = static_cast<int>(tags::kMostPieces) / kChannels;
   static_assert(tags::kConnect.value < kTagsOfOne && tags::kSymmetricSignal.value < kSignalsOfOne);
 
   /// The number of pieces is told modulo what a channel has of it.
   [[nodiscard]] Tag own(Tag tag) const {
     if (tag < tags::kFirstFree) return Tag{tag.value + number_ * kTagsOfOne};
-    if (tag < tags::kPieces) return tag;
+    if (tag < tags::kSlots) return tag;
+    if (tag < tags::kPieces) return Tag{tag.value + number_ * kSlotsOfOne};
     const int pieces = (tag.value - tags::kPieces.value) % kPiecesOfOne;
     return Tag{tags::kPieces.value + number_ * kPiecesOfOne + pieces};
   }
@@ -63,6 +69,7 @@ class NumberedChannel final : public DecoratedRank {
   }
 
   int number_;
+  std::optional<Stream> programs_;
   AdapterTurn turn_{};
 };
 

@@ -48,7 +48,7 @@ OF_COMMAND = {
     "sim new": {"Parts": "gpu cpu nic mpi driver switch gpus adapters nodes", "Output": "name"},
     "sim import": {"Output": "name", "Options": "gpu"},
     "sim study": {"Options": "jobs"},
-    "sim convert": {"Output": "out", "Protocol": "algorithm"},
+    "sim convert": {"Output": "out"},
     "validate import": {"What the file does not tell": "protocol pattern window places ranks test size table",
                         "Options": "from"},
     "validate compare": {"Sides": "label", "Files of other tools": "ranks"},

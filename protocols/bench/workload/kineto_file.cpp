@@ -9,6 +9,8 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -28,11 +30,16 @@ using workloads::goal::RecordedCollective;
 
 constexpr const char* kParameters = "record_param_comms";  ///< what PyTorch calls before each collective
 
+bool is_of_gpu(std::string_view category) {
+  return category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset";
+}
+/// Of CUDA or HIP, by which the host launches and waits.
+bool is_call(std::string_view category) { return category == "cuda_runtime" || category == "cuda_driver"; }
+
 /// Of the events only those of the GPU, and what the program says of its collectives: profiles are large.
 bool is_wanted(const json& event) {
   const std::string category = event.value("cat", "");
-  return category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset" ||
-         (category == "cpu_op" && event.value("name", "") == kParameters);
+  return is_of_gpu(category) || is_call(category) || (category == "cpu_op" && event.value("name", "") == kParameters);
 }
 
 json wanted_of(std::istream& stream, const std::string& file) {
@@ -88,7 +95,7 @@ std::string catalogue_name(Word name) {
                                                           {"scatter", "scatter"},
                                                           {"all_to_all", "all-to-all"},
                                                           {"alltoall", "all-to-all"},
-                                                          {"barrier", "barrier"},
+                                                          {"barrier", "all-reduce"},  // of one element
                                                           {"send", "send"},
                                                           {"recv", "recv"}}};
   if (name.starts_with("nccl:")) name.remove_prefix(5);
@@ -147,11 +154,17 @@ class Reader {
       if (args.contains("External id")) said_before_[args.at("External id").dump()] = &args;
     }
     double first = INFINITY;
+    std::vector<const json*> calls;
     for (const json& event : events) {
-      if (is_of_gpu(event)) first = std::min(first, number(event, "ts"));
+      if (!is_timed(event)) continue;
+      first = std::min(first, number(event, "ts"));
+      if (const auto key = correlation_of(event); key && !is_call(event.value("cat", ""))) launches_.insert(*key);
+      if (is_call(event.value("cat", ""))) calls.push_back(&event);
     }
+    std::ranges::stable_sort(calls, {}, [this](const json* call) { return number(*call, "ts"); });
+    for (const json* call : calls) note_call(*call);
     for (const json& event : events) {
-      if (is_of_gpu(event)) add(event, first);
+      if (is_timed(event)) is_call(event.value("cat", "")) ? note_wait(event, first) : add(event, first);
     }
     if (recording_.collectives.empty()) refuse("it has no collective of NCCL or RCCL");
     return std::move(recording_);
@@ -161,8 +174,14 @@ class Reader {
   [[noreturn]] void refuse(const std::string& what) const {
     throw InputError(fmt::format("{}: error: {}", file_, what));
   }
-  static bool is_of_gpu(const json& event) {
+  static bool is_timed(const json& event) {
     return event.is_object() && event.value("ph", "") == "X" && event.value("cat", "") != "cpu_op";
+  }
+  /// What a call and that which it launched have in common.
+  static std::optional<std::int64_t> correlation_of(const json& event) {
+    const json::json_pointer where("/args/correlation");
+    if (!event.contains(where) || !event.at(where).is_number_integer()) return std::nullopt;
+    return event.at(where).get<std::int64_t>();
   }
   [[nodiscard]] double number(const json& event, const char* name) const {
     if (!event.contains(name) || !event.at(name).is_number() || !std::isfinite(event.at(name).get<double>())) {
@@ -181,7 +200,7 @@ class Reader {
     }
   }
 
-  void add(const json& event, double first) {
+  [[nodiscard]] workloads::goal::Span span_of(const json& event, double first) const {
     constexpr double kMostTime = 1e12;
     const double begin = number(event, "ts") - first;
     const double duration = number(event, "dur");
@@ -189,16 +208,45 @@ class Reader {
       refuse(fmt::format("the event '{}' is of a time out of range", event.value("name", "")));
     }
     const auto ns = [](double us) { return static_cast<std::int64_t>(std::llround(us * 1e3)); };
-    const workloads::goal::Span when{ns(begin), ns(begin + duration)};
+    return {ns(begin), ns(begin + duration)};
+  }
+
+  /// Each thread has the waits of its next launch.
+  void note_call(const json& call) {
+    int& waits = event_waits_[call.contains("tid") ? call.at("tid").dump() : ""];
+    if (call.value("name", "").ends_with("StreamWaitEvent")) ++waits;
+    const auto key = correlation_of(call);
+    if (!key || !launches_.contains(*key)) return;
+    calls_.emplace(*key, Call{&call, std::exchange(waits, 0)});
+  }
+
+  /// cudaDeviceSynchronize, cudaStreamSynchronize, hipEventSynchronize.
+  void note_wait(const json& event, double first) {
+    if (event.value("name", "").ends_with("Synchronize")) recording_.waits.push_back(span_of(event, first));
+  }
+
+  void add(const json& event, double first) {
+    const workloads::goal::Span when = span_of(event, first);
+    std::optional<std::int64_t> launched;
+    int event_waits = 0;
+    if (const auto key = correlation_of(event); key && calls_.contains(*key)) {
+      const Call& call = calls_.at(*key);
+      launched = span_of(*call.event, first).begin;
+      event_waits = call.event_waits;
+    }
+    // A clock of the GPU that is not the host's: nothing begins before it was launched.
+    if (launched && *launched > when.begin) launched = when.begin;
     const std::string name = event.value("name", "");
     const json nothing = json::object();
     const json& own = event.contains("args") && event.at("args").is_object() ? event.at("args") : nothing;
+    const std::int64_t stream =
+        own.contains("stream") && own.at("stream").is_number_integer() ? own.at("stream").get<std::int64_t>() : 0;
     if (!is_of_library(name)) {
-      recording_.computes.push_back(when);
+      recording_.kernels.push_back({when, stream, launched, event_waits});
     } else if (auto collective = collective_of(name, arguments_of(own))) {
       collective->when = when;
-      collective->stream =
-          own.contains("stream") && own.at("stream").is_number_integer() ? own.at("stream").get<std::int64_t>() : 0;
+      collective->stream = stream;
+      collective->launched = launched;
       recording_.collectives.push_back(std::move(*collective));
     }
   }
@@ -224,15 +272,15 @@ class Reader {
     const std::vector<std::uint64_t> ranks = ranks_of(all, args);
     if (ranks.size() == 1) return std::nullopt;
     const std::optional<std::uint64_t> element = bytes_of(text(args, "dtype"));
-    if (!element && all.what != "barrier")
-      refuse(fmt::format("'{}' of '{}' is no type that is known", text(args, "dtype"), theirs));
+    const bool barrier = theirs.find("barrier") != std::string::npos;
+    if (!element && !barrier) refuse(fmt::format("'{}' of '{}' is no type that is known", text(args, "dtype"), theirs));
     const std::uint64_t in = count(args, "In msg nelems", theirs) * element.value_or(1);
     const std::uint64_t out = count(args, "Out msg nelems", theirs) * element.value_or(1);
     all.bytes = in;
     if (all.what == "all-gather" || all.what == "gather") all.bytes = in * ranks.size();
     if (all.what == "reduce-scatter" || all.what == "scatter") all.bytes = out * ranks.size();
     if (all.what == "recv") all.bytes = std::max(in, out);
-    if (all.what == "barrier") all.bytes = 1;
+    if (barrier) all.bytes = workloads::kElement.count();
     if (all.what == "send" || all.what == "recv") {
       const char* const key = all.what == "send" ? "Dst Rank" : "Src Rank";
       const std::uint64_t peer = count(args, key, theirs);
@@ -304,6 +352,13 @@ class Reader {
   RankRecording recording_{};
   std::map<std::string, std::vector<std::uint64_t>> groups_{};
   std::map<std::string, const json*> said_before_{};  ///< by external id
+  struct Call {
+    const json* event = nullptr;
+    int event_waits = 0;  ///< of the same thread, since its launch before
+  };
+  std::unordered_map<std::int64_t, Call> calls_{};  ///< that have launched something, by correlation
+  std::unordered_set<std::int64_t> launches_{};     ///< correlations of what the GPU did
+  std::map<std::string, int> event_waits_{};        ///< by thread
 };
 
 }  // namespace
@@ -335,7 +390,7 @@ Profiles read_profiles(const std::vector<std::filesystem::path>& files) {
       throw InputError(fmt::format("{}: error: it is of rank {}, and rank {} has no file", recording.file, rank,
                                    profiles.ranks.size()));
     }
-    computes += recording.computes.size();
+    computes += recording.kernels.size();
     collectives += recording.collectives.size();
     profiles.ranks.push_back(std::move(recording));
   }

@@ -132,7 +132,8 @@ bool is_trace(const std::filesystem::path& name) {
   return (name.extension() == ".gz" ? name.stem() : name).extension() == ".goal";
 }
 
-std::shared_ptr<const Job> read_job(const std::filesystem::path& file) {
+RecordedJob read_job(const std::filesystem::path& file, const workloads::goal::Algorithms& algorithms,
+                     const std::function<bool(std::string_view what)>& stays) {
   constexpr std::size_t kMostTrace = std::size_t{1} << 30U;
   const std::unique_ptr<std::istream> stream = open_to_read(file);
   std::string text;
@@ -141,7 +142,9 @@ std::shared_ptr<const Job> read_job(const std::filesystem::path& file) {
     text.append(piece, 0, static_cast<std::size_t>(stream->gcount()));
     if (text.size() > kMostTrace) throw InputError(fmt::format("{}: error: longer than 1 GiB", file.string()));
   }
-  return std::make_shared<const Job>(workloads::goal::read_trace(text, file.string()));
+  workloads::goal::Trace trace = workloads::goal::read_trace(text, file.string());
+  workloads::goal::expand(trace, algorithms, stays);
+  return std::make_shared<const Job>(std::move(trace));
 }
 
 void require_playable(const Rank& rank, const WorkloadPlan& plan) {
@@ -158,8 +161,11 @@ void require_playable(const Rank& rank, const WorkloadPlan& plan) {
   if (!refused.empty()) throw UsageError(refused);
   const int self = rank.id().value;
   const workloads::goal::RankJob& mine = job.of(self);
+  const Bytes room = mine.memory() + mine.memory_of_collectives();
   if (const auto* const largest = mine.largest()) {
-    plan.require_room(rank, mine.memory(), job.where(self, largest->task) + ": error: with this message");
+    plan.require_room(rank, room, job.where(self, largest->task) + ": error: with this message");
+  } else if (!mine.collectives.empty()) {
+    plan.require_room(rank, room, job.trace().file + ": error: with its collectives");
   }
 }
 

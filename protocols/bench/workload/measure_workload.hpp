@@ -205,7 +205,9 @@ WorkloadSeries measure_array(MeasuredRank& rank, const WorkloadPlan& plan);
 
 /// A NAME of a workload that is a file: a recorded job.
 bool is_trace(const std::filesystem::path& name);
-/// An InputError for a file that cannot be read, or holds no job that can come to its end.
-RecordedJob read_job(const std::filesystem::path& file);
+/// Collectives become messages of these algorithms, but those that `stays` wants. An InputError for a file that cannot
+/// be read, or holds no job that can come to its end.
+RecordedJob read_job(const std::filesystem::path& file, const workloads::goal::Algorithms& algorithms,
+                     const std::function<bool(std::string_view what)>& stays);
 
 }  // namespace twinlink::bench

@@ -25,6 +25,8 @@
 #include "protocols/bench/workload/job_heap.hpp"
 #include "protocols/bench/workload/measure_workload.hpp"
 #include "protocols/registry.hpp"
+#include "protocols/workloads/goal/collectives.hpp"
+#include "protocols/workloads/goal/recording.hpp"
 
 namespace twinlink::bench {
 namespace {
@@ -69,12 +71,14 @@ std::string_view description_of(const std::string& workload) {
 
 /// Options that some workloads alone take.
 constexpr std::string_view kScheduled = "collectives and patterns";
+constexpr std::string_view kWithAlgorithms = "collectives, patterns and recorded jobs";
 struct Takers {
   std::string_view workloads;
   std::string_view options;
 };
 constexpr std::array kTakers{
-    Takers{kScheduled, "--algorithm --begin --end --factor --graph"},
+    Takers{kScheduled, "--begin --end --factor --graph"},
+    Takers{kWithAlgorithms, "--algorithm"},
     Takers{"training-step",
            "--layers --layer-time --bucket --tensor-parallel --expert-parallel --data-parallel --pipeline-parallel "
            "--micro-batches --activations --gradients"},
@@ -100,6 +104,7 @@ std::string_view takers_of(std::string_view option) {
 }
 
 bool is_among(std::string_view takers, const std::string& workload) {
+  if (takers == kWithAlgorithms) return !is_array_job(workload);
   return takers.empty() || (takers == kScheduled ? has_schedules(workload) : has_word(takers, workload));
 }
 
@@ -281,7 +286,9 @@ void add_way_options(CLI::App& app, WorkloadOptions& options) {
   add_named_values(app, options.settings_between_domains.options, "An option of that protocol; may be repeated",
                    "--between-domains-option")
       ->needs("--between-domains");
-  app.add_option("--algorithm", options.algorithm, fmt::format("One of 'list workloads', or all of them; {}", kElse))
+  app.add_option(
+         "--algorithm", options.algorithm,
+         fmt::format("One of 'list workloads', or all of them; {}; of a recorded job all-reduce=tree,...", kElse))
       ->type_name("NAME|all");
   add_settings_options(app, options.settings);
 }
@@ -386,6 +393,44 @@ void choose_sum(WorkloadOptions& options) {
   }
 }
 
+namespace {
+
+/// "all-reduce=tree,all-gather=ring": for each collective of a recorded job.
+workloads::goal::Algorithms algorithms_of_job(const std::string& list) {
+  workloads::goal::Algorithms algorithms;
+  for (const auto part : std::views::split(list, ',')) {
+    const std::string text(part.begin(), part.end());
+    if (list.empty()) break;
+    const std::size_t sign = text.find('=');
+    const std::string what = text.substr(0, sign);
+    if (sign == std::string::npos || !workloads::goal::is_recordable(what)) {
+      throw UsageError(fmt::format("--algorithm {}: a recorded job takes COLLECTIVE=NAME, as all-reduce=tree", text));
+    }
+    const auto& algorithm = find_algorithm(workloads::find_workload(what), text.substr(sign + 1));
+    if (algorithm.together) throw UsageError(fmt::format("--algorithm {}: it has no messages", text));
+    if (const std::string why = algorithm.refuses({.ranks = 2}); !why.empty()) {
+      throw UsageError(fmt::format("--algorithm {}: {}, and groups may lie in any way", text, why));
+    }
+    algorithms[what] = &algorithm;
+  }
+  return algorithms;
+}
+
+/// Those of a recorded job that its protocol does without messages of ours.
+std::function<bool(std::string_view)> collectives_by_itself(const WorkloadOptions& options,
+                                                            const workloads::goal::Algorithms& algorithms) {
+  if (!options.between.empty() || !options.between_domains.empty()) return [](std::string_view) { return false; };
+  const Protocol& protocol = options.stand_in != nullptr ? *options.stand_in : find_protocol(options.protocol);
+  if (protocol.wants_same_places()) return [](std::string_view) { return false; };  // its collectives are on a heap
+  return
+      [&protocol, &algorithms, settings = settings_of(protocol, options.settings, Seconds{1})](std::string_view what) {
+        const workloads::Algorithm* const how = workloads::goal::together_of(what);
+        return how != nullptr && !algorithms.contains(what) && protocol.does(*how->together, settings);
+      };
+}
+
+}  // namespace
+
 WorkloadPlan make_plan(const WorkloadOptions& options, const PlanDefaults& defaults) {
   WorkloadPlan plan{.warmup = options.sweep.warmup.value_or(defaults.warmup),
                     .iterations = options.sweep.iterations.value_or(defaults.iterations),
@@ -394,7 +439,8 @@ WorkloadPlan make_plan(const WorkloadOptions& options, const PlanDefaults& defau
   if (is_array_job(options.workload)) {
     plan.work = make_array_job(options.workload, options.array);
   } else if (is_trace(options.workload)) {
-    plan.work = read_job(options.workload);
+    const workloads::goal::Algorithms algorithms = algorithms_of_job(options.algorithm);
+    plan.work = read_job(options.workload, algorithms, collectives_by_itself(options, algorithms));
     plan.timeout += plan.trace()->longest_path();  // a message may come after all that its job computes
   } else {
     plan.work = schedules_of(options);

@@ -178,6 +178,10 @@ std::size_t settle_any(Trace& trace, Findings& findings) {
   for (const RankTrace& rank : trace.ranks)
     count += static_cast<std::size_t>(std::ranges::count_if(rank.tasks, takes_any));
   if (count == 0) return 0;
+  if (!trace.groups.empty()) {
+    findings.add(trace.line, "receives take any message, and ranks have collectives: which comes first nobody knows");
+    return 0;
+  }
   IdealRun(trace).run();
   // Where the job comes to a stop, what is left goes to them in the order of the file: there may be a way all the same.
   std::map<Address, std::size_t> left = left_over(trace);

@@ -1,6 +1,8 @@
 #include "protocols/workloads/goal/job.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <ranges>
 #include <tuple>
 #include <utility>
 
@@ -19,13 +21,14 @@ constexpr std::uint64_t kAlignment = 256;
 
 std::string bytes(std::uint64_t count) { return std::to_string(count) + " B"; }
 
-std::vector<std::span<const Message>> split_where(std::span<const Message> messages, const auto& same) {
-  std::vector<std::span<const Message>> all;
-  for (std::size_t begin = 0, end = 0; begin < messages.size(); begin = end) {
-    while (end < messages.size() && same(messages[begin], messages[end])) ++end;
-    all.push_back(messages.subspan(begin, end - begin));
+template <class T>
+std::vector<std::span<const T>> split_where(std::span<const T> all, const auto& same) {
+  std::vector<std::span<const T>> parts;
+  for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
+    while (end < all.size() && same(all[begin], all[end])) ++end;
+    parts.push_back(all.subspan(begin, end - begin));
   }
-  return all;
+  return parts;
 }
 
 }  // namespace
@@ -36,6 +39,10 @@ std::vector<std::span<const Message>> by_lane(std::span<const Message> messages)
 
 std::vector<std::span<const Message>> by_window(std::span<const Message> messages) {
   return split_where(messages, [](const Message& a, const Message& b) { return a.window == b.window; });
+}
+
+std::vector<std::span<const Collected>> by_circle(std::span<const Collected> collectives) {
+  return split_where(collectives, [](const Collected& a, const Collected& b) { return a.circle == b.circle; });
 }
 
 Bytes room_for(const Message& message) {
@@ -70,8 +77,21 @@ Bytes RankJob::memory() const {
   return all + largest * 2;
 }
 
+Bytes RankJob::memory_of_collectives() const {
+  Bytes all{};
+  for (const auto& of_circle : by_circle(collectives)) {
+    // An all-to-all has what goes and what comes.
+    const auto room = [](const Collected& each) {
+      return bytes_of(each.elements) * (each.how->together == Collective::all_to_all ? 2 : 1);
+    };
+    all += std::ranges::max(of_circle | std::views::transform(room));
+  }
+  return all;
+}
+
 Bytes RankJob::sent() const {
   Bytes all{};
+  for (const Collected& each : collectives) all += each.wire;
   for (const auto* messages : {&sends, &own}) {
     for (const Message& message : *messages) all += message.size;
   }
@@ -104,7 +124,35 @@ Job::Job(Trace trace) : trace_(std::move(trace)), jobs_(trace_.ranks.size()) {
   Findings findings(trace_.file);
   planned_ = settle_any(trace_, findings);
   findings.raise();
+  take_collectives();
   put_in_order(match());
+}
+
+/// Those that are left are the protocol's.
+void Job::take_collectives() {
+  Findings findings(trace_.file);
+  joints_ = joints_of(trace_, findings);
+  findings.raise();
+  const std::vector<std::size_t> circles = circles_of(trace_);
+  for (const Joint& joint : joints_) {
+    const Task& task = trace_.of(joint.members.front());
+    const std::string_view what = kCollectives[task.what];
+    const Algorithm* const how = together_of(what);
+    if (how == nullptr) throw UsageError("a recorded job: no protocol does " + std::string(what) + " by itself");
+    const double share = find_workload(what).bus_factor(static_cast<int>(joint.members.size()));
+    for (const TaskId& id : joint.members) {
+      jobs_[static_cast<std::size_t>(id.rank)].collectives.push_back(
+          {.task = id.task,
+           .group = joint.group,
+           .circle = circles[joint.group],
+           .how = how,
+           .elements = elements_of(Bytes{task.amount}),
+           .wire = Bytes{static_cast<std::uint64_t>(std::llround(share * static_cast<double>(task.amount)))}});
+    }
+  }
+  for (RankJob& job : jobs_) {
+    std::ranges::sort(job.collectives, {}, [](const Collected& each) { return std::pair(each.circle, each.task); });
+  }
 }
 
 std::string Job::where(int rank, std::uint32_t task) const {
@@ -169,11 +217,29 @@ void Job::put_in_order(std::span<const Pair> pairs) {
     }
     for (const Task& task : trace.tasks) {
       lengths.push_back(task.kind == Task::Kind::calc ? static_cast<double>(task.amount) : 0);
-      messages.push_back(task.kind == Task::Kind::send ? 1 : 0);
+      messages.push_back(task.kind == Task::Kind::send || task.kind == Task::Kind::collective ? 1 : 0);
       lines.push_back(task.line);
     }
   }
   for (const auto& [send, receive] : pairs) befores.push_back({number(send), false, number(receive), true});
+  // None of the members is through before all have come.
+  for (const Joint& joint : joints_) {
+    const std::size_t meeting = lengths.size();
+    lengths.push_back(0);
+    messages.push_back(0);
+    lines.push_back(trace_.of(joint.members.front()).line);
+    for (const TaskId& each : joint.members) {
+      befores.push_back({number(each), false, meeting, false});
+      befores.push_back({meeting, true, number(each), true});
+    }
+  }
+  for (std::size_t rank = 0; rank < jobs_.size(); ++rank) {
+    for (const auto& of_circle : by_circle(jobs_[rank].collectives)) {
+      for (std::size_t i = 1; i < of_circle.size(); ++i) {
+        befores.push_back({first_[rank] + of_circle[i - 1].task, true, first_[rank] + of_circle[i].task, false});
+      }
+    }
+  }
   const Order order(lengths, befores);
   if (const auto& cycle = order.cycle(); !cycle.empty()) {
     constexpr std::size_t kShown = 8;

@@ -11,6 +11,7 @@
 
 #include "protocols/core/payload.hpp"
 #include "protocols/core/rank.hpp"
+#include "protocols/workloads/goal/collectives.hpp"
 #include "protocols/workloads/goal/lanes.hpp"
 #include "protocols/workloads/goal/trace.hpp"
 
@@ -29,16 +30,29 @@ struct Message {
   std::uint32_t taken{};  ///< of a rank's message to itself: the task that receives it
 };
 
+/// A collective that the protocol does by itself, as one member sees it.
+struct Collected {
+  std::uint32_t task = 0;
+  std::size_t group = 0;
+  std::size_t circle = 0;          ///< those of one go one after the other, in the order of the file
+  const Algorithm* how = nullptr;  ///< whose one step it is
+  std::uint64_t elements = 0;      ///< of the catalogue's size
+  Bytes wire{};                    ///< that cross the rank's wire
+};
+
 struct RankJob {
   // Messages of one peer and lane after the other, in the order in which both ends move them.
   std::vector<Message> sends{};
   std::vector<Message> receives{};
-  std::vector<Message> own{};  ///< to itself
-  std::vector<int> cpus{};     ///< different ones
+  std::vector<Message> own{};            ///< to itself
+  std::vector<Collected> collectives{};  ///< by circle
+  std::vector<int> cpus{};               ///< different ones
 
   [[nodiscard]] std::set<RankId> peers() const;
   /// What the rank holds at once, bytes: of each lane and direction one window, the largest; twice for its own.
   [[nodiscard]] Bytes memory() const;
+  /// And of collectives: of each circle the largest.
+  [[nodiscard]] Bytes memory_of_collectives() const;
   [[nodiscard]] Bytes sent() const;
   /// Null: there is no message.
   [[nodiscard]] const Message* largest() const;
@@ -47,6 +61,8 @@ struct RankJob {
 /// The messages of one peer and lane, as sends and receives have them; and of these, those that travel as one exchange.
 std::vector<std::span<const Message>> by_lane(std::span<const Message> messages);
 std::vector<std::span<const Message>> by_window(std::span<const Message> messages);
+/// Of one circle each.
+std::vector<std::span<const Collected>> by_circle(std::span<const Collected> collectives);
 /// What a message takes of a buffer, so that the next one begins at a multiple of a page's fraction.
 Bytes room_for(const Message& message);
 /// The same for the largest window.
@@ -76,11 +92,13 @@ class Job {
   [[nodiscard]] std::size_t number(TaskId id) const { return first_[static_cast<std::size_t>(id.rank)] + id.task; }
   [[nodiscard]] std::vector<Pair> match();
   void put_in_order(std::span<const Pair> pairs);
+  void take_collectives();
   void take(std::span<const Planned> messages);
 
   Trace trace_;
   std::vector<std::size_t> first_;  ///< task of each rank, counted over all
   std::vector<RankJob> jobs_;
+  std::vector<Joint> joints_{};
   Seconds longest_path_{};
   std::size_t planned_ = 0;
   bool has_nics_ = false;

@@ -12,6 +12,8 @@ namespace {
 
 /// Stream of copies to itself. Protocols and additions have the first ones.
 constexpr Stream kOwn{3};
+/// From here on streams are those of programs.
+constexpr int kFirstStream = 4;
 
 /// What ends a round.
 class FailedRound : public Error {
@@ -38,7 +40,7 @@ class Player::Round {
         states_(trace_.tasks.size()) {
     for (const Need& need : trace_.needs) ++states_[need.what].needs;
     for (const Task& task : trace_.tasks) {
-      if (task.kind == Task::Kind::calc) ++calcs_[task.cpu].left;
+      if (task.kind == Task::Kind::calc && task.amount > 0) ++calcs_[task.cpu].left;
     }
   }
 
@@ -51,6 +53,7 @@ class Player::Round {
     std::vector<std::function<void()>> works;
     for (const Line& line : player_.lines_)
       works.emplace_back([this, &line] { line.sends ? send(line) : receive(line); });
+    for (const Circle& circle : player_.circles_) works.emplace_back([this, &circle] { join(circle); });
     if (!player_.mine_.own.empty()) works.emplace_back([this] { copy_own(); });
     for (auto& [cpu, queue] : calcs_) works.emplace_back([this, &queue] { compute(queue); });
     Played played;
@@ -102,10 +105,15 @@ class Player::Round {
       ready_.pop_front();
       states_[task].ready = true;
       const Task& what = trace_.tasks[task];
-      if (what.kind == Task::Kind::calc) calcs_.at(what.cpu).ready.push_back(task);
-      if (what.kind != Task::Kind::receive) continue;
-      begin(task);
-      if (states_[task].arrived) end(task);
+      if (what.kind == Task::Kind::calc && what.amount > 0) {
+        calcs_.at(what.cpu).ready.push_back(task);
+      } else if (what.kind == Task::Kind::calc) {  // traces join others by it: it takes no cpu, so it waits for none
+        begin(task);
+        end(task);
+      } else if (what.kind == Task::Kind::receive) {
+        begin(task);
+        if (states_[task].arrived) end(task);
+      }
     }
   }
   void begin_now(std::uint32_t task) {
@@ -182,6 +190,32 @@ class Player::Round {
     if (states_[task].begun) end_now(task);
   }
 
+  void join(const Circle& circle) {
+    for (const Collected& each : circle.collectives) {
+      rank_.wait_until([&] { return states_[each.task].ready; });
+      const Members& members = player_.members_.at(each.group);
+      const Schedule schedule = schedule_of(each, members);
+      if (check_) prepare(rank_, schedule, *circle.buffers);
+      busy(1);
+      begin_now(each.task);
+      const Together& together = *schedule.steps.front().together;
+      Outcome outcome = members.all->run(together.what, circle.buffers->view(together.data));
+      if (!outcome.ok()) {
+        outcome.reason = where(each.task) + ": " + outcome.reason;
+        throw FailedRound(std::move(outcome));
+      }
+      if (const auto wrong = check_ ? fault_in(rank_, schedule, *circle.buffers) : std::nullopt;
+          wrong && fault_.empty()) {
+        fault_ = where(each.task) + ": " + *wrong;
+      }
+      busy(-1);
+      end_now(each.task);
+    }
+  }
+  static Schedule schedule_of(const Collected& each, const Members& members) {
+    return each.how->schedule({.ranks = members.self->ranks()}, members.self->id().value, each.elements);
+  }
+
   /// Messages of a rank to itself are copies, one after the other.
   void copy_own() {
     for (const Message& message : player_.mine_.own) {
@@ -220,7 +254,6 @@ class Player::Round {
 
   void run_calc(std::uint32_t task) {
     const std::uint64_t nanoseconds = trace_.tasks[task].amount;
-    if (nanoseconds == 0) return begin_now(task);  // traces join others by it
     busy(1);
     begin_now(task);
     const Seconds duration{static_cast<double>(nanoseconds) * 1e-9};
@@ -255,6 +288,7 @@ Player::Player(ConcurrentRank& rank, const Ways& ways, const Job& job)
   for (const Need& need : job.trace_of(rank.id().value).needs) {
     (need.at_start ? after_start_ : after_end_)[need.on].push_back(need.what);
   }
+  add_circles(ways);
   if (mine_.memory() == Bytes{}) return;
   buffer_ = rank.allocate(ways.within->message_memory(), mine_.memory(), Locality::near);
   add_lines(mine_.sends, true);
@@ -263,6 +297,12 @@ Player::Player(ConcurrentRank& rank, const Ways& ways, const Job& job)
   for (const Message& message : mine_.own) own = std::max(own, room_for(message));
   own_from_ = take_room(own);
   own_to_ = take_room(own);
+  constexpr int kPrograms = kStreams - kFirstStream;
+  if (ways.within->does_collectives() && streams_ > kPrograms) {
+    throw UsageError("rank " + std::to_string(rank.id().value) + " has " + std::to_string(streams_) +
+                     " lanes to and from its peers: " + std::string(ways.within->name()) + " has streams for " +
+                     std::to_string(kPrograms) + ", whose kernels would wait for each other");
+  }
   std::vector<std::function<void()>> works;
   for (Line& line : lines_) {
     works.emplace_back(
@@ -272,10 +312,9 @@ Player::Player(ConcurrentRank& rank, const Ways& ways, const Job& job)
 }
 
 Player::~Player() {
-  if (buffer_.id == 0) return;
   try {
-    lines_.clear();
-    rank_.release(buffer_);
+    close();
+    if (buffer_.id != 0) rank_.release(buffer_);
   } catch (const Error&) {
     return;  // an exception is passing that says why it is still in use
   }
@@ -287,9 +326,35 @@ void Player::add_lines(std::span<const Message> messages, bool sends) {
   for (const auto& of_lane : by_lane(messages)) {
     const bool to_lower = sends == (RankId{of_lane.front().peer} < rank_.id());
     const int number = of_lane.front().lane + (to_lower ? kLanes : 0);
-    lines_.push_back({of_lane, sends, take_room(room_for(of_lane)), std::make_unique<NumberedChannel>(rank_, number)});
+    lines_.push_back({of_lane, sends, take_room(room_for(of_lane)),
+                      std::make_unique<NumberedChannel>(rank_, number, take_stream())});
   }
 }
+
+/// All ranks open them in the order of the groups, so that none wait for each other in a circle.
+void Player::add_circles(const Ways& ways) {
+  for (const auto& of_circle : by_circle(mine_.collectives)) {
+    const Stream stream = take_stream();
+    for (const Collected& each : of_circle) {
+      Members& members = members_[each.group];
+      if (members.rank) continue;
+      std::vector<RankId> all;
+      for (const int rank : job_.trace().groups[each.group]) all.push_back(RankId{rank});
+      members.rank = std::make_unique<NumberedChannel>(rank_, 2 * kLanes, stream);
+      members.group = std::make_unique<RankGroup>(std::move(all), rank_.position().places);
+      members.self = std::make_unique<GroupRank>(*members.rank, *members.group);
+    }
+    std::uint64_t most = 0;
+    for (const Collected& each : of_circle) {
+      const GroupRank& self = *members_.at(each.group).self;
+      most = std::max(most, each.how->schedule({.ranks = self.ranks()}, self.id().value, each.elements).data);
+    }
+    circles_.push_back({of_circle, std::make_unique<Buffers>(rank_, Memory::device, most, 0)});
+  }
+  for (auto& [group, members] : members_) members.all = ways.within->join(*members.self, ways.settings_within);
+}
+
+Stream Player::take_stream() { return {kFirstStream + streams_++ % (kStreams - kFirstStream)}; }
 
 View Player::take_room(Bytes room) {
   const View view(buffer_, used_, room);

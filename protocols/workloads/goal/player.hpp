@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "protocols/workloads/connections.hpp"
+#include "protocols/workloads/execution.hpp"
 #include "protocols/workloads/goal/job.hpp"
+#include "protocols/workloads/group_rank.hpp"
 #include "protocols/workloads/numbered_channel.hpp"
 
 namespace twinlink::workloads::goal {
@@ -38,7 +40,10 @@ class Player {
   /// Is any channel?
   [[nodiscard]] bool connecting() const;
   /// Closes all channels; peers may have the buffers open until they have done so, too.
-  void close() { lines_.clear(); }
+  void close() {
+    lines_.clear();
+    members_.clear();
+  }
 
  private:
   /// A lane to or from one peer.
@@ -49,8 +54,22 @@ class Player {
     std::unique_ptr<NumberedChannel> rank{};
     std::unique_ptr<Channel> channel{};
   };
+  /// The members of a group, as their protocol sees them.
+  struct Members {
+    std::unique_ptr<NumberedChannel> rank{};
+    std::unique_ptr<RankGroup> group{};
+    std::unique_ptr<GroupRank> self{};
+    std::unique_ptr<Communicator> all{};
+  };
+  /// Collectives that follow each other.
+  struct Circle {
+    std::span<const Collected> collectives;
+    std::unique_ptr<Buffers> buffers{};
+  };
   class Round;
 
+  void add_circles(const Ways& ways);
+  Stream take_stream();
   void add_lines(std::span<const Message> messages, bool sends);
   View take_room(Bytes room);
 
@@ -62,6 +81,9 @@ class Player {
   View own_from_{};  ///< of messages to itself
   View own_to_{};
   std::vector<Line> lines_{};
+  std::map<std::size_t, Members> members_{};  ///< by group
+  std::vector<Circle> circles_{};
+  int streams_ = 0;
   /// Tasks that wait for the end, and for the beginning, of each task.
   std::vector<std::vector<std::uint32_t>> after_end_;
   std::vector<std::vector<std::uint32_t>> after_start_;

@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <optional>
+#include <deque>
+#include <iterator>
+#include <map>
 #include <utility>
 
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::workloads::goal {
 namespace {
-
-constexpr std::array<std::string_view, 9> kCollectives{
-    "all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce", "gather", "scatter", "all-to-all", "barrier"};
 
 bool is_message(const RecordedCollective& collective) { return collective.what == "send" || collective.what == "recv"; }
 
@@ -57,114 +56,186 @@ class Tasks {
 
 using Labels = std::vector<Tasks::Label>;
 
-/// Spans that overlap become one.
-std::vector<Span> merged(std::vector<Span> spans) {
-  std::ranges::sort(spans, {}, &Span::begin);
-  std::vector<Span> all;
-  for (const Span& span : spans) {
-    if (!all.empty() && span.begin <= all.back().end) {
-      all.back().end = std::max(all.back().end, span.end);
-    } else {
-      all.push_back(span);
-    }
+/// What a stream does, in the order of the launches.
+struct Item {
+  Span when{};
+  std::int64_t stream = 0;
+  std::int64_t launched = 0;
+  int event_waits = 0;
+  const RecordedCollective* collective = nullptr;  ///< null: a kernel
+};
+
+std::vector<Item> items_of(const RankRecording& recording) {
+  std::vector<Item> items;
+  for (const RecordedKernel& each : recording.kernels) {
+    items.push_back({each.when, each.stream, each.launched.value_or(each.when.begin), each.event_waits});
   }
-  return all;
+  for (const RecordedCollective& each : recording.collectives) {
+    items.push_back({each.when, each.stream, each.launched.value_or(each.when.begin), 0, &each});
+  }
+  // What a clock tells twice of a stream is in the order in which it began.
+  std::ranges::stable_sort(items, {}, [](const Item& item) { return std::pair(item.launched, item.when.begin); });
+  return items;
 }
 
-/// A rank's tasks, in the order of its clock.
+/// Of a rank of which nobody says when its host launched anything: standstills that end with a collective.
+std::vector<Span> standstills_of(const RankRecording& recording) {
+  const auto is_launched = [](const auto& each) { return each.launched.has_value(); };
+  if (std::ranges::any_of(recording.kernels, is_launched) || std::ranges::any_of(recording.collectives, is_launched)) {
+    return {};
+  }
+  std::vector<Span> waits;
+  for (const RecordedCollective& each : recording.collectives) {
+    Span wait = each.when;
+    bool computes = false;
+    for (const RecordedKernel& kernel : recording.kernels) {
+      computes = computes || (kernel.when.begin < wait.end && wait.end < kernel.when.end);
+      if (kernel.when.end <= wait.end) wait.begin = std::max(wait.begin, kernel.when.end);
+    }
+    if (!computes) waits.push_back(wait);
+  }
+  return waits;
+}
+
+/// How a collective is written.
+struct Form {
+  std::uint64_t number = 0;  ///< of its group, or the tag of its messages
+  bool in_blocks = false;    ///< an all-to-all of unequal ones, as messages
+};
+using Forms = std::map<const RecordedCollective*, Form>;
+
+/// A rank's tasks.
 class RankWriter {
  public:
-  RankWriter(int rank, const RankRecording& recording, const Algorithms& algorithms,
-             const std::vector<std::uint64_t>& tags)
-      : rank_(rank),
-        recording_(recording),
-        algorithms_(algorithms),
-        tags_(tags),
-        busy_(merged(recording.computes)),
-        ends_(recording.collectives.size()) {}
-
-  std::string text() {
-    struct Moment {
-      std::int64_t time;
-      bool begins;  ///< ends come first
-      std::size_t collective;
-    };
-    std::vector<Moment> moments;
-    for (std::size_t i = 0; i < recording_.collectives.size(); ++i) {
-      moments.push_back({recording_.collectives[i].when.begin, true, i});
-      moments.push_back({recording_.collectives[i].when.end, false, i});
+  RankWriter(int rank, const RankRecording& recording, const Forms& forms)
+      : rank_(rank), forms_(forms), items_(items_of(recording)), waits_(recording.waits) {
+    std::ranges::copy(standstills_of(recording), std::back_inserter(waits_));
+    std::ranges::sort(waits_, {}, &Span::begin);
+    for (const Item& item : items_) {
+      if (!streams_.contains(item.stream)) {
+        const int cpu = 1 + static_cast<int>(streams_.size());
+        streams_[item.stream].cpu = cpu;
+      }
+      to_gpu_ = std::min(to_gpu_, std::max<std::int64_t>(item.when.begin - item.launched, 0));
     }
-    std::ranges::stable_sort(moments, [](const Moment& a, const Moment& b) {
-      return std::pair(a.time, a.begins) < std::pair(b.time, b.begins);
-    });
-    now_ = busy_.empty() ? INT64_MAX : busy_.front().begin;
-    if (!moments.empty()) now_ = std::min(now_, moments.front().time);
-    for (const Moment& moment : moments) moment.begins ? begin(moment.collective) : end(moment.collective);
-    if (!busy_.empty()) compute_until(busy_.back().end);
+    if (!items_.empty()) host_time_ = items_.front().launched + to_gpu_;
+  }
+
+  /// When the first launch is on the GPU.
+  [[nodiscard]] std::int64_t begin() const { return host_time_; }
+
+  /// The rank begins so long after the first one.
+  std::string text(std::int64_t late) {
+    if (late > 0) host_ = {calc(late, 0, {})};
+    for (std::size_t i = 0; i < items_.size();) {
+      const std::size_t behind = next_of(i);
+      Item item = items_[i];
+      item.when.end = items_[behind - 1].when.end;
+      launch(item);
+      i = behind;
+    }
     return tasks_.text();
   }
 
  private:
-  /// What passes until then is the rank's own time, whether something ran or not.
-  void compute_until(std::int64_t time) {
-    if (time <= now_) return;
-    done_ = {tasks_.add("calc " + std::to_string(time - now_), done_)};
-    now_ = time;
+  struct Stream {
+    int cpu = 0;
+    Labels last{};
+    std::int64_t ended = INT64_MIN;
+  };
+  /// What begins so much later than it could has waited for something.
+  static constexpr std::int64_t kNoticed = 5'000;
+
+  /// Kernels behind each other that had been launched before the one in front ended are one: their launches hold
+  /// nothing up, now or later.
+  [[nodiscard]] std::size_t next_of(std::size_t i) const {
+    std::size_t next = i + 1;
+    if (items_[i].collective != nullptr) return next;
+    while (next < items_.size() && items_[next].collective == nullptr && items_[next].stream == items_[i].stream &&
+           items_[next].launched + to_gpu_ <= items_[next - 1].when.end && items_[next].event_waits == 0 &&
+           items_[next].when.begin - items_[next - 1].when.end < kNoticed && !waits_before(items_[next].launched)) {
+      ++next;
+    }
+    return next;
+  }
+  [[nodiscard]] bool waits_before(std::int64_t launched) const {
+    return next_wait_ < waits_.size() && waits_[next_wait_].begin < launched;
   }
 
-  void begin(std::size_t number) {
-    const RecordedCollective& collective = recording_.collectives[number];
-    compute_until(collective.when.begin);
-    Labels after = done_;
-    Labels& before = streams_[collective.stream];
-    after.insert(after.end(), before.begin(), before.end());
+  Tasks::Label calc(std::int64_t length, int cpu, const Labels& after) {
+    return tasks_.add("calc " + std::to_string(length) + (cpu == 0 ? "" : " cpu " + std::to_string(cpu)), after);
+  }
+  /// Until then the host was busy.
+  void host_until(std::int64_t time) {
+    if (time <= host_time_) return;
+    host_ = {calc(time - host_time_, 0, host_)};
+    host_time_ = time;
+  }
+  /// All that had been launched and had ended when the call returned.
+  void wait(const Span& when) {
+    host_until(when.begin + to_gpu_);
+    Labels all = host_;
+    for (const auto& [number, stream] : streams_) {
+      if (stream.last.empty() || stream.ended > when.end) continue;
+      all.insert(all.end(), stream.last.begin(), stream.last.end());
+      host_time_ = std::max(host_time_, stream.ended);
+    }
+    host_ = tasks_.join(all);
+  }
+
+  void launch(const Item& item) {
+    while (waits_before(item.launched)) wait(waits_[next_wait_++]);
+    host_until(item.launched + to_gpu_);
+    Stream& own = streams_.at(item.stream);
+    Labels after = host_;
+    after.insert(after.end(), own.last.begin(), own.last.end());
+    std::int64_t ready = std::max(host_time_, own.ended);
+    const Stream* held_up_by = nullptr;
+    for (const auto& [number, stream] : streams_) {
+      if (number == item.stream || stream.last.empty() || stream.ended > item.when.begin) continue;
+      if (item.collective != nullptr) {
+        after.insert(after.end(), stream.last.begin(), stream.last.end());
+      } else if (stream.ended > ready && (held_up_by == nullptr || stream.ended > held_up_by->ended)) {
+        held_up_by = &stream;
+      }
+      if (item.collective != nullptr) ready = std::max(ready, stream.ended);
+    }
+    for (int i = 0; i < item.event_waits && !unseen_.empty() && unseen_.front().ended <= item.when.begin; ++i) {
+      after.push_back(unseen_.front().label);
+      ready = std::max(ready, unseen_.front().ended);
+      unseen_.pop_front();
+    }
+    if (held_up_by != nullptr && item.when.begin - ready > kNoticed) {
+      after.insert(after.end(), held_up_by->last.begin(), held_up_by->last.end());
+      ready = std::max(ready, held_up_by->ended);
+    }
     std::ranges::sort(after);
     after.erase(std::unique(after.begin(), after.end()), after.end());
-    ends_[number] = messages(collective, tags_[number], tasks_.join(after));
-    before = ends_[number];
-  }
-
-  void end(std::size_t number) {
-    const std::int64_t time = recording_.collectives[number].when.end;
-    const auto next = std::ranges::lower_bound(busy_, time, {}, &Span::begin);  // what begins with the end waits for it
-    if (next != busy_.begin()) {
-      const Span& last = *std::prev(next);
-      if (last.begin < time && time < last.end) return;  // it computes
-      compute_until(std::min(last.end, time));
+    if (item.collective == nullptr) {
+      own.last = {calc(std::max<std::int64_t>(item.when.end - ready, 0), own.cpu, after)};
+    } else {
+      if (item.when.begin > ready) after = {calc(item.when.begin - ready, own.cpu, after)};
+      own.last = {collective(*item.collective, after)};
+      unseen_.push_back({own.last.front(), item.when.end});
     }
-    Labels all = done_;
-    all.insert(all.end(), ends_[number].begin(), ends_[number].end());
-    done_ = tasks_.join(all);
-    now_ = std::max(now_, time);
+    own.ended = item.when.end;
   }
 
-  Labels messages(const RecordedCollective& collective, std::uint64_t tag, Labels after) {
-    if (is_message(collective))
-      return {message(collective.what == "send", collective.bytes, collective.ranks[0], tag, after)};
-    if (!collective.to.empty()) return blocks(collective, tag, after);
-    const Algorithm& algorithm = *algorithms_.find(collective.what)->second;
-    const Shape shape{.ranks = static_cast<int>(collective.ranks.size())};
-    const auto self = static_cast<int>(std::ranges::find(collective.ranks, rank_) - collective.ranks.begin());
-    // Elements are bytes here, for what is not there needs no numbers.
-    for (const Step& step : algorithm.schedule(shape, self, collective.bytes).steps) {
-      Labels tasks;
-      for (const Transfer& transfer : step.transfers) {
-        const int peer = collective.ranks[static_cast<std::size_t>(transfer.peer)];
-        if (transfer.send.length > 0) tasks.push_back(message(true, transfer.send.length, peer, tag, after));
-        if (transfer.receive.length > 0) tasks.push_back(message(false, transfer.receive.length, peer, tag, after));
+  Tasks::Label collective(const RecordedCollective& all, const Labels& after) {
+    const auto [number, in_blocks] = forms_.at(&all);
+    if (is_message(all)) return message(all.what == "send", all.bytes, all.ranks[0], number, after);
+    if (in_blocks) {
+      Labels tasks = after;
+      for (std::size_t i = 0; i < all.ranks.size(); ++i) {
+        if (all.ranks[i] == rank_) continue;
+        if (all.to[i] > 0) tasks.push_back(message(true, all.to[i], all.ranks[i], number, after));
+        if (all.from[i] > 0) tasks.push_back(message(false, all.from[i], all.ranks[i], number, after));
       }
-      if (!tasks.empty()) after = tasks_.join(tasks);
+      return tasks_.add("calc 0", tasks);
     }
-    return after;
-  }
-  Labels blocks(const RecordedCollective& collective, std::uint64_t tag, const Labels& after) {
-    Labels tasks;
-    for (std::size_t i = 0; i < collective.ranks.size(); ++i) {
-      if (collective.ranks[i] == rank_) continue;
-      if (collective.to[i] > 0) tasks.push_back(message(true, collective.to[i], collective.ranks[i], tag, after));
-      if (collective.from[i] > 0) tasks.push_back(message(false, collective.from[i], collective.ranks[i], tag, after));
-    }
-    return tasks.empty() ? after : tasks_.join(tasks);
+    std::string what = all.what;
+    std::ranges::replace(what, '-', '_');
+    return tasks_.add(what + " " + std::to_string(all.bytes) + "b in " + std::to_string(number), after);
   }
   Tasks::Label message(bool sends, std::uint64_t bytes, int peer, std::uint64_t tag, const Labels& after) {
     return tasks_.add((sends ? "send " : "recv ") + std::to_string(bytes) + (sends ? "b to " : "b from ") +
@@ -173,15 +244,20 @@ class RankWriter {
   }
 
   int rank_;
-  const RankRecording& recording_;
-  const Algorithms& algorithms_;
-  const std::vector<std::uint64_t>& tags_;
-  std::vector<Span> busy_;
-  std::vector<Labels> ends_;
-  std::map<std::int64_t, Labels> streams_{};
+  const Forms& forms_;
+  std::vector<Item> items_;
+  std::vector<Span> waits_;
+  std::size_t next_wait_ = 0;
+  std::map<std::int64_t, Stream> streams_{};
+  struct Ended {
+    Tasks::Label label = 0;
+    std::int64_t ended = 0;
+  };
+  std::deque<Ended> unseen_{};       ///< collectives that no stream has waited for
+  std::int64_t to_gpu_ = INT64_MAX;  ///< from a launch to the GPU, at least
   Tasks tasks_{};
-  Labels done_{};         ///< what the rank itself has done
-  std::int64_t now_ = 0;  ///< until then
+  Labels host_{};
+  std::int64_t host_time_ = 0;  ///< until then, as the GPU sees it
 };
 
 /// The collectives of a group as its members have them, in the order in which they began.
@@ -231,6 +307,14 @@ void require_same_blocks(const std::vector<RankRecording>& ranks, const Group& g
   }
 }
 
+bool has_unequal_blocks(const Group& group, std::size_t collective) {
+  const std::vector<std::uint64_t>& first = group.begin()->second[collective]->to;
+  if (first.empty()) return false;
+  return std::ranges::any_of(group, [&](const auto& member) {
+    return std::ranges::any_of(member.second[collective]->to, [&](std::uint64_t bytes) { return bytes != first[0]; });
+  });
+}
+
 /// Messages of a pair find each other in order.
 void require_pairs(const std::vector<RankRecording>& ranks) {
   std::map<std::pair<int, int>, std::array<std::vector<std::uint64_t>, 2>> pairs;
@@ -252,29 +336,69 @@ void require_pairs(const std::vector<RankRecording>& ranks) {
   }
 }
 
-Algorithms with_defaults(Algorithms algorithms) {
-  for (const std::string_view what : kCollectives) {
-    const auto& all = find_workload(what).algorithms;
-    // Rings, as libraries take for large messages; what goes from each to each goes at once.
-    const Algorithm* chosen = &all.front();
-    for (const Algorithm& algorithm : all) {
-      if (algorithm.name == "direct" || (algorithm.name == "ring" && what != "reduce")) chosen = &algorithm;
-    }
-    algorithms.try_emplace(std::string(what), chosen);
+/// How far each clock is ahead of another one that it can be compared with: members of a group are through with a
+/// collective at the same time, in the middle. Ranks that share no group, not even by others, begin together.
+class Clocks {
+ public:
+  explicit Clocks(std::size_t ranks) : ahead_(ranks, 0), of_(ranks) {
+    for (std::size_t r = 0; r < ranks; ++r) of_[r] = r;
   }
-  return algorithms;
+  void compare(const Group& group) {
+    const auto& [first, theirs] = *group.begin();
+    for (const auto& [rank, mine] : group) {
+      const auto [a, b] = std::pair(static_cast<std::size_t>(first), static_cast<std::size_t>(rank));
+      if (of_[a] == of_[b] || mine.empty()) continue;
+      std::vector<std::int64_t> apart;
+      for (std::size_t i = 0; i < mine.size(); ++i) apart.push_back(mine[i]->when.end - theirs[i]->when.end);
+      const auto middle = apart.begin() + static_cast<std::ptrdiff_t>(apart.size() / 2);
+      std::ranges::nth_element(apart, middle);
+      const std::int64_t shift = ahead_[a] + *middle - ahead_[b];
+      const std::size_t joined = of_[b];
+      for (std::size_t r = 0; r < of_.size(); ++r) {
+        if (of_[r] != joined) continue;
+        of_[r] = of_[a];
+        ahead_[r] += shift;
+      }
+    }
+  }
+  /// How late each begins behind the first of those that it can be compared with, ns.
+  [[nodiscard]] std::vector<std::int64_t> late(std::vector<std::int64_t> begins) const {
+    std::map<std::size_t, std::int64_t> first;
+    for (std::size_t r = 0; r < begins.size(); ++r) {
+      begins[r] -= ahead_[r];
+      const auto [place, is_new] = first.try_emplace(of_[r], begins[r]);
+      if (!is_new) place->second = std::min(place->second, begins[r]);
+    }
+    for (std::size_t r = 0; r < begins.size(); ++r) begins[r] -= first.at(of_[r]);
+    return begins;
+  }
+
+ private:
+  std::vector<std::int64_t> ahead_;
+  std::vector<std::size_t> of_;  ///< ranks that are compared have the same number
+};
+
+/// "0-3 8".
+std::string list_of(const std::vector<int>& ranks) {
+  std::string text;
+  for (std::size_t i = 0, end = 0; i < ranks.size(); i = end) {
+    for (end = i + 1; end < ranks.size() && ranks[end] == ranks[end - 1] + 1;) ++end;
+    text += (i == 0 ? "" : " ") + std::to_string(ranks[i]);
+    if (end - i > 1) text += "-" + std::to_string(ranks[end - 1]);
+  }
+  return text;
 }
 
 }  // namespace
 
 bool is_recordable(std::string_view what) { return std::ranges::find(kCollectives, what) != kCollectives.end(); }
 
-std::string goal_text(const std::vector<RankRecording>& ranks, const Algorithms& algorithms,
-                      const std::vector<std::string>& heading) {
+std::string goal_text(const std::vector<RankRecording>& ranks, const std::vector<std::string>& heading) {
   Groups groups;
   std::vector<RankRecording> sorted = ranks;
   for (std::size_t r = 0; r < sorted.size(); ++r) {
-    std::ranges::stable_sort(sorted[r].collectives, {}, [](const RecordedCollective& c) { return c.when.begin; });
+    const auto launched = [](const RecordedCollective& c) { return c.launched.value_or(c.when.begin); };
+    std::ranges::stable_sort(sorted[r].collectives, {}, launched);
     for (const RecordedCollective& each : sorted[r].collectives) {
       for (const int rank : each.ranks) {
         if (rank < 0 || static_cast<std::size_t>(rank) >= sorted.size()) {
@@ -288,26 +412,45 @@ std::string goal_text(const std::vector<RankRecording>& ranks, const Algorithms&
       groups[{each.group, each.ranks}][static_cast<int>(r)].push_back(&each);
     }
   }
-  std::map<const RecordedCollective*, std::uint64_t> tags;
-  std::uint64_t first = 1;  // 0 is that of messages
+  Forms forms;
+  std::vector<std::vector<int>> members;
+  std::uint64_t tag = 0;  // that of messages
+  Clocks clocks(sorted.size());
   for (const auto& [key, group] : groups) {
     require_same(sorted, group);
     require_same_blocks(sorted, group);
-    for (const auto& [rank, all] : group) {
-      for (std::size_t i = 0; i < all.size(); ++i) tags[all[i]] = first + i;
+    clocks.compare(group);
+    std::vector<int> ascending = key.second;
+    std::ranges::sort(ascending);
+    auto place = static_cast<std::uint64_t>(std::ranges::find(members, ascending) - members.begin());
+    if (place == members.size()) members.push_back(ascending);
+    for (std::size_t i = 0; i < group.begin()->second.size(); ++i) {
+      const bool in_blocks = has_unequal_blocks(group, i);
+      if (in_blocks) ++tag;
+      for (const auto& [rank, all] : group) forms[all[i]] = {in_blocks ? tag : place, in_blocks};
     }
-    first += group.begin()->second.size();
+  }
+  for (const RankRecording& rank : sorted) {
+    for (const RecordedCollective& each : rank.collectives) {
+      if (is_message(each)) forms[&each] = {};
+    }
   }
   require_pairs(sorted);
-  const Algorithms chosen = with_defaults(algorithms);
   std::string text;
   for (const std::string& line : heading) text += "// " + line + "\n";
   text += "num_ranks " + std::to_string(sorted.size()) + "\n";
+  for (std::size_t g = 0; g < members.size(); ++g) {
+    text += "group " + std::to_string(g) + " { " + list_of(members[g]) + " }\n";
+  }
+  std::vector<RankWriter> writers;
+  std::vector<std::int64_t> begins;
   for (std::size_t r = 0; r < sorted.size(); ++r) {
-    std::vector<std::uint64_t> of_rank;
-    for (const RecordedCollective& each : sorted[r].collectives) of_rank.push_back(is_message(each) ? 0 : tags[&each]);
-    text += "\nrank " + std::to_string(r) + " {\n" +
-            RankWriter(static_cast<int>(r), sorted[r], chosen, of_rank).text() + "}\n";
+    writers.emplace_back(static_cast<int>(r), sorted[r], forms);
+    begins.push_back(writers.back().begin());
+  }
+  const std::vector<std::int64_t> late = clocks.late(begins);
+  for (std::size_t r = 0; r < sorted.size(); ++r) {
+    text += "\nrank " + std::to_string(r) + " {\n" + writers[r].text(late[r]) + "}\n";
   }
   return text;
 }

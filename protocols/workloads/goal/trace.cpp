@@ -1,5 +1,6 @@
 #include "protocols/workloads/goal/trace.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <unordered_map>
@@ -151,21 +152,18 @@ class Reader {
   void read_line() {
     if (token_.kind == Token::Kind::line_end) return advance();
     if (is("num_ranks")) return read_ranks();
+    if (is("group")) return read_group();
     if (is("rank")) return open_rank();
     if (is("}")) return close_rank();
     const int line = token_.line;
-    if (!rank_) throw Mistake{line, "expected 'num_ranks N', 'rank N {' or a comment"};
-    if (accept("send")) return read_message(Task::Kind::send, {}, line);
-    if (accept("recv")) return read_message(Task::Kind::receive, {}, line);
-    if (accept("calc")) return read_calc({}, line);
+    if (!rank_) throw Mistake{line, "expected 'num_ranks N', 'group N {', 'rank N {' or a comment"};
+    if (read_task({}, line)) return;
     if (token_.kind != Token::Kind::word) expected("a label, send, recv, calc or '}'");
     const std::string_view label = token_.text;
     advance();
     if (accept(":")) {
-      if (accept("send")) return read_message(Task::Kind::send, label, line);
-      if (accept("recv")) return read_message(Task::Kind::receive, label, line);
-      if (accept("calc")) return read_calc(label, line);
-      expected("send, recv or calc");
+      if (!read_task(label, line)) expected("send, recv, calc or a collective");
+      return;
     }
     const bool at_start = is("irequires");
     if (!accept("requires") && !accept("irequires")) expected("':', 'requires' or 'irequires'");
@@ -173,6 +171,18 @@ class Reader {
     wishes_.push_back({label, token_.text, at_start, line});
     advance();
     expect_line_end("");
+  }
+
+  bool read_task(std::string_view label, int line) {
+    if (accept("send")) return read_message(Task::Kind::send, label, line), true;
+    if (accept("recv")) return read_message(Task::Kind::receive, label, line), true;
+    if (accept("calc")) return read_calc(label, line), true;
+    std::string name(token_.text);
+    std::ranges::replace(name, '_', '-');
+    const auto* const found = std::ranges::find(kCollectives, name);
+    if (token_.kind != Token::Kind::word || found == kCollectives.end()) return false;
+    advance();
+    return read_collective(static_cast<std::uint8_t>(found - kCollectives.begin()), label, line), true;
   }
 
   void read_ranks() {
@@ -184,6 +194,36 @@ class Reader {
     trace_.line = line;
     trace_.ranks.resize(count);
     seen_.resize(count);
+  }
+
+  /// "group 0 { 0-3 8 }", counted from 0 on.
+  void read_group() {
+    const int line = token_.line;
+    advance();
+    const std::uint64_t number = this->number("a group", kMostRanks);
+    expect("{");
+    std::vector<int> members;
+    while (!accept("}")) {
+      const std::uint64_t first = this->number("a rank", kMostRanks);
+      const std::uint64_t last = accept("-") ? this->number("a rank", kMostRanks) : first;
+      if (last < first || last >= trace_.ranks.size()) {
+        throw Mistake{line, "a group has ranks that are not there, or back to front; 'num_ranks N' stands before it"};
+      }
+      if (members.size() + (last - first) >= trace_.ranks.size()) throw Mistake{line, "a group has a rank twice"};
+      for (std::uint64_t rank = first; rank <= last; ++rank) members.push_back(static_cast<int>(rank));
+    }
+    std::ranges::sort(members);
+    if (std::ranges::adjacent_find(members) != members.end()) throw Mistake{line, "a group has a rank twice"};
+    if (members.size() < 2) throw Mistake{line, "a group has two ranks at least"};
+    if (rank_) throw Mistake{line, "groups stand before the ranks"};
+    if (number != trace_.groups.size()) {
+      throw Mistake{line, "groups are counted: the next one is " + std::to_string(trace_.groups.size())};
+    }
+    if (std::ranges::find(trace_.groups, members) != trace_.groups.end()) {
+      throw Mistake{line, "an earlier group has the same ranks"};
+    }
+    trace_.groups.push_back(std::move(members));
+    expect_line_end("");
   }
 
   void open_rank() {
@@ -239,6 +279,21 @@ class Reader {
       throw Mistake{line, "there is no rank " + std::to_string(peer) + " of " + std::to_string(trace_.ranks.size())};
     }
     task.peer = any ? kAnyRank : static_cast<int>(peer);
+    add(task, label);
+  }
+
+  void read_collective(std::uint8_t what, std::string_view label, int line) {
+    Task task{.kind = Task::Kind::collective, .what = what, .line = line};
+    task.amount = number("the size", kLargestMessage.count());
+    expect("b");
+    expect("in");
+    const std::uint64_t group = number("the group", kMostRanks);
+    expect_line_end("");
+    if (group >= trace_.groups.size()) throw Mistake{line, "there is no group " + std::to_string(group)};
+    if (!rank_ || !std::ranges::binary_search(trace_.groups[group], static_cast<int>(*rank_))) {
+      throw Mistake{line, "the rank is no member of group " + std::to_string(group)};
+    }
+    task.peer = static_cast<int>(group);
     add(task, label);
   }
 

@@ -9,8 +9,14 @@
 //     l3 irequires l2                // begins when l2 has begun
 //   }
 //   rank 1 { ...
+//
+// and beyond GOAL what ranks do together, in groups that stand before the ranks:
+//
+//   group 0 { 0-3 }
+//     l4: all_reduce 4096b in 0      // once for each member; those of a group follow each other
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -30,11 +36,16 @@ inline constexpr std::uint64_t kMostTag = kAnyTag - 1;
 inline constexpr int kAnyRank = -1;  ///< the peer of a recv that takes from each
 inline constexpr std::uint64_t kMostCpu = 65'535;
 
+/// What ranks do together, by the catalogue's names; the text has '_' for '-'.
+inline constexpr std::array<std::string_view, 9> kCollectives{
+    "all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce", "gather", "scatter", "all-to-all", "barrier"};
+
 struct Task {
-  enum class Kind : std::uint8_t { calc, send, receive };
+  enum class Kind : std::uint8_t { calc, send, receive, collective };
   Kind kind = Kind::calc;
-  int peer = 0;              ///< of a message
-  std::uint64_t amount = 0;  ///< bytes of a message, nanoseconds of a calc
+  std::uint8_t what = 0;     ///< of kCollectives
+  int peer = 0;              ///< of a message; the group of a collective
+  std::uint64_t amount = 0;  ///< bytes of a message, or of the catalogue's size; nanoseconds of a calc
   std::uint64_t tag = 0;
   int cpu = 0;
   int nic = 0;
@@ -64,6 +75,7 @@ struct Trace {
   std::string file{};
   int line = 0;  ///< of the number of ranks
   std::vector<RankTrace> ranks{};
+  std::vector<std::vector<int>> groups{};  ///< ascending ranks of each; no two are the same
 
   [[nodiscard]] const Task& of(TaskId id) const { return ranks[static_cast<std::size_t>(id.rank)].tasks[id.task]; }
 };

@@ -1,15 +1,26 @@
 // The closed form of recorded jobs on an idle machine. Nothing is fitted: what differs is arithmetic, far below 0.1 %.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "model/engine/simulation.hpp"
+#include "model/study/child_process.hpp"
+#include "platforms/reader/platform_reader.hpp"
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/registry.hpp"
 #include "protocols/workloads/goal/player.hpp"
 #include "tests/model/engine/one_message.hpp"
 #include "tests/support/finish.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -77,6 +88,14 @@ TEST(GoalForms, RequiresWaitsForTheEndAndIRequiresForTheStart) {
       "rank 1 {\na: calc 100000\nb: calc 70000 cpu 1\nb requires a\nc: calc 0 cpu 2\nc requires b\n}\n");
   expect_near(all[0].ended, calc(100));
   expect_near(all[1].ended, calc(100) + calc(70));
+}
+
+/// Traces join others by a calc of 0, which is no work: it waits for none.
+TEST(GoalForms, NothingIsDoneBesideABusyCpu) {
+  const std::vector<Played> all = second_round(
+      "num_ranks 2\nrank 0 {\nbusy: calc 5000000\na: calc 10000 cpu 1\nb: calc 0\nb requires a\n"
+      "c: send 1048576b to 1\nc requires b\n}\nrank 1 {\nrecv 1048576b from 0\n}\n");
+  expect_near(all[1].ended, calc(10) + host_message(1_MiB));
 }
 
 /// Memory is there for it before anybody asks.
@@ -192,6 +211,102 @@ TEST(GoalForms, TheReceiversOverheadLiesBehindTheArrival) {
           rank_text(1, "b: recv 1024b from 2\nc: send 1024b to 0\nc requires b\n") + rank_text(2, "send 1024b to 1\n"),
       {kLoneGpu, kOtherNode, {2, 0, {}}}, platform);
   expect_near(all[0].ended, (host_message(1_KiB) + kReceiver) * 2);
+}
+
+// ---- collectives that a protocol does by itself
+
+std::vector<Place> four_gpus() { return {{0, 0, {}}, {0, 1, {}}, {0, 2, {}}, {0, 3, {}}}; }
+Platform hopper() { return read_platform(TWINLINK_SOURCE_DIR "/platforms/hgx-h100.yaml"); }
+
+/// The longest that a rank takes for what `prepare` makes, the second time. In a process of its own.
+using Prepared = std::function<std::function<Seconds()>(ConcurrentRank& rank)>;
+double second_us(const std::vector<Place>& places, const Prepared& prepare) {
+  return std::stod(in_child_process([&] {
+    Seconds longest{};
+    simulate(hopper(), places, [&](MeasuredRank& inner) {
+      ConcurrentRank rank(inner);
+      const auto once = prepare(rank);
+      begin_together(rank, 0);
+      once();
+      begin_together(rank, 1);
+      longest = std::max(longest, once());
+      meet_all(rank);
+    });
+    return fmt::format("{:.9f}", longest.microseconds());
+  }));
+}
+
+/// A job of one collective of all, by `-p nccl`.
+Prepared as_a_job(const Job& job) {
+  return [&job](ConcurrentRank& rank) {
+    const Protocol& nccl = find_protocol("nccl");
+    const auto ways =
+        std::make_shared<workloads::Ways>(workloads::Ways{&nccl, &nccl, nccl.defaults(), nccl.defaults()});
+    const auto player = std::make_shared<workloads::goal::Player>(rank, *ways, job);
+    return [ways, player] {
+      const Played played = player->play(false, kLong);
+      if (!played.outcome.ok()) throw UsageError(played.outcome.reason);
+      return played.ended;
+    };
+  };
+}
+Prepared by_itself(Collective what, Bytes room) {
+  return [what, room](ConcurrentRank& rank) {
+    const Protocol& nccl = find_protocol("nccl");
+    const std::shared_ptr<Communicator> all = nccl.join(rank, nccl.defaults());
+    return [&rank, all, what, data = View(rank.allocate(Memory::device, room, Locality::near))] {
+      const Seconds start = rank.now();
+      if (const Outcome outcome = all->run(what, data); !outcome.ok()) throw UsageError(outcome.reason);
+      return rank.now() - start;
+    };
+  };
+}
+
+std::string job_of_all(int ranks, const std::string& tasks) {
+  std::string text = "num_ranks " + std::to_string(ranks) + "\ngroup 0 { 0-" + std::to_string(ranks - 1) + " }\n";
+  for (int rank = 0; rank < ranks; ++rank) text += rank_text(rank, tasks);
+  return text;
+}
+
+TEST(GoalForms, ACollectiveTakesWhatItsProtocolTakesForIt) {
+  constexpr std::array kTogether{std::pair{"all_reduce", Collective::all_reduce},
+                                 std::pair{"all_gather", Collective::all_gather},
+                                 std::pair{"reduce_scatter", Collective::reduce_scatter},
+                                 std::pair{"broadcast", Collective::broadcast},
+                                 std::pair{"reduce", Collective::reduce},
+                                 std::pair{"all_to_all", Collective::all_to_all}};
+  for (const auto& [name, what] : kTogether) {
+    const Job job(workloads::goal::read_trace(job_of_all(4, name + std::string(" 1048576b in 0\n")), "a.goal"));
+    const Bytes room = what == Collective::all_to_all ? 2_MiB : 1_MiB;
+    EXPECT_NEAR(second_us(four_gpus(), as_a_job(job)), second_us(four_gpus(), by_itself(what, room)), 1e-6) << name;
+  }
+}
+
+/// Messages of a pair both ways, in lanes of their own, of which each end posts those that it receives first.
+TEST(GoalForms, KernelsThatWaitForEachOtherDoNotStandInOneStream) {
+  const Job job(workloads::goal::read_trace(
+      "num_ranks 2\n" +
+          rank_text(0, "a: calc 1000\nb: send 1048576b to 1 tag 1\nb requires a\nc: recv 1048576b from 1 tag 2\n") +
+          rank_text(1, "a: calc 1000\nb: send 1048576b to 0 tag 2\nb requires a\nc: recv 1048576b from 0 tag 1\n"),
+      "a.goal"));
+  for (const bool apart : {false, true}) {
+    const std::vector<Place> places{{0, 0, {}}, {apart ? 1 : 0, apart ? 0 : 1, {}}};
+    EXPECT_GT(second_us(places, as_a_job(job)), 1.0) << "it comes to its end";
+  }
+}
+
+TEST(GoalForms, ARankWithMoreLanesThanStreamsIsRefused) {
+  std::string first;
+  std::string text;
+  for (int rank = 1; rank < 8; ++rank) {
+    first += "send 8b to " + std::to_string(rank) + "\nrecv 8b from " + std::to_string(rank) + "\n";
+    text += rank_text(rank, "send 8b to 0\nrecv 8b from 0\n");
+  }
+  const Job job(workloads::goal::read_trace("num_ranks 8\n" + rank_text(0, first) + text, "a.goal"));
+  std::vector<Place> places;
+  for (int gpu = 0; gpu < 8; ++gpu) places.push_back({0, gpu, {}});
+  EXPECT_THAT(said_by<UsageError>([&] { second_us(places, as_a_job(job)); }),
+              ::testing::HasSubstr("rank 0 has 14 lanes to and from its peers: nccl has streams for 12"));
 }
 
 }  // namespace

@@ -82,7 +82,22 @@ TEST(GoalReader, NamesTheLineOfEachMistake) {
       {two + "rank 0 {\n", "a.goal:3: error: rank 0 has no '}'"},
       {two + "rank 0 {\nrank 1 {\n}\n", "a.goal:3: error: rank 0 has no '}' before this one"},
       {two + "}\n", "a.goal:2: error: a '}' without 'rank N {'"},
-      {two + "calc 5\n", "a.goal:2: error: expected 'num_ranks N', 'rank N {' or a comment"},
+      {two + "calc 5\n", "a.goal:2: error: expected 'num_ranks N', 'group N {', 'rank N {' or a comment"},
+      {two + "group 1 { 0 1 }\n", "a.goal:2: error: groups are counted: the next one is 0"},
+      {two + "group 0 { 0 2 }\n",
+       "a.goal:2: error: a group has ranks that are not there, or back to front; 'num_ranks N' stands before it"},
+      {two + "group 0 { 1-0 }\n",
+       "a.goal:2: error: a group has ranks that are not there, or back to front; 'num_ranks N' stands before it"},
+      {two + "group 0 { 0 0 }\n", "a.goal:2: error: a group has a rank twice"},
+      {two + "group 0 { 0-1 0-1 }\n", "a.goal:2: error: a group has a rank twice"},
+      {two + "group 0 { 0 }\n", "a.goal:2: error: a group has two ranks at least"},
+      {two + "group 0 { 0-1 }\ngroup 1 { 1 0 }\n", "a.goal:3: error: an earlier group has the same ranks"},
+      {two + "rank 0 {\ngroup 0 { 0-1 }\n}\n", "a.goal:3: error: groups stand before the ranks"},
+      {two + "rank 0 {\nall_reduce 8b in 0\n}\n", "a.goal:3: error: there is no group 0"},
+      {two + "rank 0 {\na: all_reduces 8b in 0\n}\n",
+       "a.goal:3: error: expected send, recv, calc or a collective, not 'all_reduces'"},
+      {"num_ranks 3\ngroup 0 { 0-1 }\nrank 2 {\nall_reduce 8b in 0\n}\n",
+       "a.goal:4: error: the rank is no member of group 0"},
       {two + "rank 0 {\nsend 5b to -1\n}\n", "a.goal:3: error: expected the peer's rank, a whole number, not '-'"},
       {two + "rank 0 {\nrecv 5b from -2\n}\n", "a.goal:3: error: expected '-1', not '2'"},
       {two + "rank 0 {\nsend 5b to 2\n}\n", "a.goal:3: error: there is no rank 2 of 2"},
@@ -139,6 +154,38 @@ TEST(GoalJob, NamesACycle) {
   EXPECT_EQ(refusal_of("num_ranks 2\nrank 0 {\nr: recv 1b from 1\ns: send 1b to 1\ns requires r\n}\n"
                        "rank 1 {\nr: recv 1b from 0\ns: send 1b to 0\ns requires r\n}\n"),
             "a.goal:3: error: a cycle: line 3 waits for line 9 waits for line 8 waits for line 4 waits for line 3");
+}
+
+/// Two groups of all pairs that cross, whose members have them in this order.
+std::string crossing_groups(const std::string& order_of_last) {
+  std::string text = "num_ranks 3\ngroup 0 { 0 1 }\ngroup 1 { 1 2 }\ngroup 2 { 0 2 }\n";
+  const std::vector<std::string> orders{"0 2", "1 0", order_of_last};
+  for (std::size_t r = 0; r < orders.size(); ++r) {
+    text += "rank " + std::to_string(r) + " {\na: all_reduce 64b in " + orders[r].substr(0, 1) +
+            "\nb: all_reduce 64b in " + orders[r].substr(2) + "\nb requires a\n}\n";
+  }
+  return text;
+}
+
+TEST(GoalJob, NamesCollectivesThatMembersDoNotShare) {
+  const auto of_two = [](const std::string& first, const std::string& second) {
+    return refusal_of("num_ranks 2\ngroup 0 { 0-1 }\nrank 0 {\n" + first + "}\nrank 1 {\n" + second + "}\n");
+  };
+  EXPECT_EQ(of_two("all_reduce 8b in 0\n", "all_reduce 16b in 0\n"),
+            "a.goal:7: error: it is not what rank 0 does then in line 4");
+  EXPECT_EQ(of_two("all_reduce 8b in 0\n", "broadcast 8b in 0\n"),
+            "a.goal:7: error: it is not what rank 0 does then in line 4");
+  EXPECT_EQ(of_two("all_reduce 8b in 0\n", ""), "a.goal:4: error: rank 1 has no such collective");
+  EXPECT_EQ(of_two("", "all_reduce 8b in 0\n"), "a.goal:6: error: rank 0 has no such collective");
+  EXPECT_EQ(refusal_of(crossing_groups("1 2")), "nothing was refused");
+  EXPECT_THAT(refusal_of(crossing_groups("2 1")), HasSubstr(": error: a cycle: line ")) << "each waits for the next";
+  EXPECT_THAT(refusal_of("num_ranks 2\ngroup 0 { 0-1 }\nrank 0 {\nsend 1b to 1\n}\nrank 1 {\nrecv 1b from -1\n}\n"),
+              HasSubstr("which comes first nobody knows"));
+}
+
+TEST(GoalCollectives, GroupsThatShareTwoRanksTakeTurns) {
+  const auto circles = [](const std::string& groups) { return circles_of(read_trace("num_ranks 8\n" + groups, "a")); };
+  EXPECT_THAT(circles("group 0 { 0-3 }\ngroup 1 { 0 4 }\ngroup 2 { 2-4 }\ngroup 3 { 5-7 }\n"), ElementsAre(0, 1, 0, 3));
 }
 
 std::vector<std::uint64_t> sizes_of(const std::vector<Message>& messages) {
@@ -285,8 +332,8 @@ TEST(Order, OfTenThousandTasksInAChain) {
 constexpr Seconds kPatience{10};
 
 /// What each rank says of one time through the job.
-std::vector<Played> played(const std::string& text, const std::string& protocol, FakeWorldOptions world = {}) {
-  const Job job = job_of(text);
+std::vector<Played> played(const Trace& trace, const std::string& protocol, FakeWorldOptions world = {}) {
+  const Job job(trace);
   world.ranks = job.ranks();
   std::vector<Played> all(static_cast<std::size_t>(world.ranks));
   run_fake_world(world, [&](MeasuredRank& inner) {
@@ -298,12 +345,18 @@ std::vector<Played> played(const std::string& text, const std::string& protocol,
       all[static_cast<std::size_t>(rank.id().value)] = player.play(true, kPatience);
       meet_all(rank);
       player.close();
-      EXPECT_EQ(live(), job.of(rank.id().value).memory() > Bytes{} ? 1U : 0U) << protocol << ": room for messages";
+      if (job.trace().groups.empty()) {
+        EXPECT_EQ(live(), job.of(rank.id().value).memory() > Bytes{} ? 1U : 0U) << protocol << ": room for messages";
+      }
       meet_all(rank);
     }
     EXPECT_EQ(live(), 0U) << protocol;
   });
   return all;
+}
+
+std::vector<Played> played(const std::string& text, const std::string& protocol, const FakeWorldOptions& world = {}) {
+  return played(read_trace(text, "a.goal"), protocol, world);
 }
 
 void expect_delivered(const std::vector<Played>& all, const std::string& what) {
@@ -361,6 +414,56 @@ TEST(GoalPlayer, DeliversOverEveryProtocol) {
     if (refused) continue;
     expect_delivered(played(kCrossing, std::string(protocol->name())), std::string(protocol->name()));
   }
+}
+
+/// Beside work, in groups that cross; of 4000 bytes, which is no multiple of what an all-to-all shares out.
+constexpr const char* kInGroups = R"(num_ranks 3
+group 0 { 0-2 }
+group 1 { 0 2 }
+rank 0 {
+  a: all_reduce 4000b in 0
+  b: broadcast 800b in 1
+  b requires a
+  calc 3000
+  c: send 9b to 1
+  d: all_gather 4000b in 0
+  d requires c
+}
+rank 1 {
+  a: all_reduce 4000b in 0
+  c: recv 9b from 0
+  d: all_gather 4000b in 0
+  d requires c
+}
+rank 2 {
+  a: all_reduce 4000b in 0
+  b: broadcast 800b in 1
+  b requires a
+  d: all_gather 4000b in 0
+  d requires b
+}
+)";
+
+TEST(GoalPlayer, CollectivesAreMessagesWhereTheProtocolHasNone) {
+  Trace trace = read_trace(kInGroups, "a.goal");
+  expand(trace, {}, [](std::string_view) { return false; });
+  for (const RankTrace& rank : trace.ranks) {
+    for (const Task& task : rank.tasks) EXPECT_NE(task.kind, Task::Kind::collective);
+  }
+  const std::vector<Played> all = played(trace, "host");
+  expect_delivered(all, "messages");
+  EXPECT_GT(Job(trace).of(1).sent(), Bytes{4000});
+}
+
+TEST(GoalCollectives, TooManyMessagesAreRefusedBeforeTheyAreMade) {
+  std::string text = "num_ranks 5000\ngroup 0 { 0-4999 }\n";
+  for (int r = 0; r < 5000; ++r) text += "rank " + std::to_string(r) + " {\nall_reduce 64b in 0\n}\n";
+  Trace trace = read_trace(text, "a.goal");
+  EXPECT_THAT(
+      said_by<InputError>([&] { expand(trace, {}, [](std::string_view) { return false; }); }),
+      HasSubstr("a.goal: error: its collectives are more than 16777216 sends and receives as messages: -p nccl"));
+  expand(trace, {}, [](std::string_view) { return true; });
+  EXPECT_EQ(Job(std::move(trace)).of(4999).collectives.size(), 1U);
 }
 
 TEST(GoalPlayer, SeesAByteThatIsNotWhatWasSent) {

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "protocols/core/errors.hpp"
+#include "protocols/workloads/goal/collectives.hpp"
 #include "protocols/workloads/goal/job.hpp"
 #include "protocols/workloads/goal/recording.hpp"
 #include "protocols/workloads/goal/trace.hpp"
@@ -34,8 +36,14 @@ std::vector<RankRecording> alike(int ranks, const RankRecording& recording) {
   return all;
 }
 
-std::string text_of(const std::vector<RankRecording>& ranks) { return goal_text(ranks, {}, {"made here"}); }
-Job job_of(const std::vector<RankRecording>& ranks) { return Job(read_trace(text_of(ranks), "job.goal")); }
+std::string text_of(const std::vector<RankRecording>& ranks) { return goal_text(ranks, {"made here"}); }
+/// Of messages alone.
+Job job_of(const std::vector<RankRecording>& ranks, const Algorithms& algorithms = {}) {
+  Trace trace = read_trace(text_of(ranks), "job.goal");
+  expand(trace, algorithms, [](std::string_view) { return false; });
+  return Job(std::move(trace));
+}
+double longest_ns(const std::vector<RankRecording>& ranks) { return job_of(ranks).longest_path().microseconds() * 1e3; }
 
 using Change = std::function<void(std::vector<RankRecording>&)>;
 /// The job of what has been changed, or why there is none.
@@ -50,40 +58,93 @@ std::string said_of(std::vector<RankRecording> ranks, const Change& change) {
 
 TEST(Recordings, WhatComesBehindAStandstillHasWaited) {
   // 50 of work, a sum, a gap of 10, and 40 of work.
-  const auto ranks =
-      alike(2, {.computes = {{100, 150}, {260, 300}}, .collectives = {collective("all-reduce", 2, 64, {150, 250})}});
-  EXPECT_DOUBLE_EQ(job_of(ranks).longest_path().microseconds() * 1e3, 100);
-  EXPECT_THAT(text_of(ranks), HasSubstr("// made here\nnum_ranks 2\n\nrank 0 {\n  t1: calc 50\n"
-                                        "  t2: send 32b to 1 tag 1\n  t2 requires t1\n"));
-  // The last one of both waits for the sum and for the work before it.
-  EXPECT_THAT(text_of(ranks), HasSubstr("  t8: calc 0\n  t8 requires t1\n  t8 requires t7\n"
-                                        "  t9: calc 50\n  t9 requires t8\n"));
+  const auto ranks = alike(
+      2, {.kernels = {{{100, 150}, 7}, {{260, 300}, 7}}, .collectives = {collective("all-reduce", 2, 64, {150, 250})}});
+  EXPECT_DOUBLE_EQ(longest_ns(ranks), 100);
+  EXPECT_THAT(text_of(ranks), HasSubstr("// made here\nnum_ranks 2\ngroup 0 { 0-1 }\n\nrank 0 {\n"));
+  EXPECT_THAT(text_of(ranks), HasSubstr("all_reduce 64b in 0\n"));
 }
 
 TEST(Recordings, WhatRunsBesideACollectiveWaitsForNothing) {
   const auto ranks =
-      alike(2, {.computes = {{0, 60}, {50, 200}}, .collectives = {collective("all-reduce", 2, 64, {0, 100})}});
-  EXPECT_THAT(text_of(ranks), HasSubstr(": calc 200\n}")) << "one piece, for kernels overlap, and behind nothing";
-  EXPECT_DOUBLE_EQ(job_of(ranks).longest_path().microseconds() * 1e3, 200);
+      alike(2, {.kernels = {{{0, 60}, 7}, {{50, 200}, 8}}, .collectives = {collective("all-reduce", 2, 64, {0, 100})}});
+  EXPECT_DOUBLE_EQ(longest_ns(ranks), 200);
+  EXPECT_THAT(text_of(ranks), HasSubstr("calc 150 cpu 3\n  t4 requires t3\n}")) << "behind its launch alone";
 }
 
 TEST(Recordings, AKernelThatBeginsWithACollectivesEndHasWaitedForIt) {
   for (const std::int64_t begin : {200, 201}) {
-    const auto ranks = alike(2, {.computes = {{0, 100}, {begin, begin + 100}},
+    const auto ranks = alike(2, {.kernels = {{{0, 100}, 7}, {{begin, begin + 100}, 7}},
                                  .collectives = {collective("all-reduce", 2, 64, {100, 200})}});
-    EXPECT_DOUBLE_EQ(job_of(ranks).longest_path().microseconds() * 1e3, static_cast<double>(begin)) << "work alone";
+    EXPECT_DOUBLE_EQ(longest_ns(ranks), static_cast<double>(begin)) << "work alone";
   }
+}
+
+/// A host that launches faster than the GPU works: 10 us for each launch, 2 us on the way.
+RankRecording launched() {
+  RankRecording all{.kernels = {{{2'000, 102'000}, 7, 0}, {{102'000, 152'000}, 7, 10'000}},
+                    .collectives = {collective("all-reduce", 2, 64, {102'000, 202'000}, 17)}};
+  all.collectives[0].launched = 20'000;
+  return all;
+}
+
+TEST(Recordings, TheHostsTimeBetweenLaunchesIsHiddenBehindKernels) {
+  // The second kernel was launched while the first one ran: they are one.
+  const std::string text = text_of(alike(2, launched()));
+  EXPECT_THAT(text, HasSubstr("t1: calc 150000 cpu 1\n"));
+  EXPECT_DOUBLE_EQ(longest_ns(alike(2, launched())), 150'000) << "what launching takes is beside it";
+  RankRecording slow = launched();
+  for (RecordedKernel& kernel : slow.kernels) kernel.when.end = kernel.when.begin + 1'000;
+  slow.kernels[1].when = {12'000, 13'000};
+  slow.collectives[0].when = {22'000, 122'000};
+  EXPECT_DOUBLE_EQ(longest_ns(alike(2, slow)), 20'000) << "to the launch of the collective, if all GPUs are idle";
+}
+
+TEST(Recordings, AKernelHasWaitedForWhatItsStreamWasToldTo) {
+  // Launched early, it begins when the sum in the other stream ends; or a call says that it waits, and it comes later.
+  for (const int waits : {0, 1}) {
+    RankRecording recording = launched();
+    recording.kernels.push_back({{waits == 0 ? 203'000 : 402'000, 412'000}, 7, waits == 0 ? 30'000 : 400'000, waits});
+    const std::string text = text_of(alike(2, recording));
+    const std::size_t line = text.rfind("  t", text.find("all_reduce")) + 2;
+    const std::string name = text.substr(line, text.find(':', line) - line);
+    EXPECT_THAT(text, HasSubstr(" requires " + name + "\n")) << waits << "\n" << text;
+  }
+  RankRecording beside = launched();
+  beside.kernels.push_back({{402'000, 412'000}, 7, 400'000, 0});
+  EXPECT_THAT(text_of(alike(2, beside)), Not(HasSubstr("requires t4\n  t6"))) << "nobody said so";
+}
+
+TEST(Recordings, ACallThatWaitsForTheGpuHoldsTheHostUp) {
+  RankRecording recording = launched();
+  recording.waits = {{30'000, 210'000}};
+  recording.kernels.push_back({{222'000, 232'000}, 7, 220'000});
+  // Behind the sum, of which nothing counts here: 8 us after its end until the launch, 2 on the way, and 10 of work.
+  EXPECT_DOUBLE_EQ(longest_ns(alike(2, recording)), 150'000 + 20'000 + 10'000);
+}
+
+TEST(Recordings, RanksBeginAsFarApartAsTheirCollectivesSay) {
+  std::vector<RankRecording> ranks = alike(2, launched());
+  // The second one's clock is 1 s ahead; its first kernel is 40 us longer, so it began 40 us before.
+  for (RecordedKernel& kernel : ranks[1].kernels)
+    kernel.when = {kernel.when.begin + 1'000'000'000, kernel.when.end + 1'000'000'000};
+  for (RecordedKernel& kernel : ranks[1].kernels) *kernel.launched += 1'000'000'000;
+  ranks[1].kernels[0].when.begin -= 40'000;
+  *ranks[1].kernels[0].launched -= 40'000;
+  ranks[1].collectives[0].when = {1'000'102'000, 1'000'202'000};
+  ranks[1].collectives[0].launched = 1'000'020'000;
+  EXPECT_THAT(text_of(ranks), HasSubstr("rank 0 {\n  t1: calc 40000\n"));
 }
 
 TEST(Recordings, CollectivesOfAStreamFollowEachOtherAndThoseOfOthersDoNot) {
   RankRecording both{
-      .computes = {{0, 200}},
+      .kernels = {{{0, 200}, 7}},
       .collectives = {collective("broadcast", 2, 8, {0, 50}, 1), collective("broadcast", 2, 8, {60, 70}, 1)}};
-  const std::string one = text_of(alike(2, both));
-  EXPECT_THAT(one, HasSubstr("t1: send 8b to 1 tag 1\n  t2: calc 60\n  t3: calc 0\n  t3 requires t1\n  t3 requires t2\n"
-                             "  t4: send 8b to 1 tag 2\n  t4 requires t3\n"));
+  EXPECT_THAT(text_of(alike(2, both)), HasSubstr("t2: broadcast 8b in 0\n  t3: calc 60\n"));
+  EXPECT_THAT(text_of(alike(2, both)), HasSubstr("broadcast 8b in 0\n  t4 requires t2\n"));
   both.collectives[1].stream = 2;
-  EXPECT_THAT(text_of(alike(2, both)), HasSubstr("t3: send 8b to 1 tag 2\n  t3 requires t2\n  t4: calc 140\n"));
+  both.collectives[0].when.end = 65;
+  EXPECT_THAT(text_of(alike(2, both)), Not(HasSubstr("requires t2\n")));
 }
 
 TEST(Recordings, EveryCollectiveIsTheMessagesOfItsAlgorithm) {
@@ -115,8 +176,8 @@ TEST(Recordings, EveryCollectiveIsTheMessagesOfItsAlgorithm) {
 TEST(Recordings, AnAlgorithmThatIsNamedIsTaken) {
   const auto ranks = alike(4, {.collectives = {collective("all-reduce", 4, 64, {0, 10})}});
   const Algorithm& tree = find_algorithm(find_workload("all-reduce"), "tree");
-  EXPECT_THAT(goal_text(ranks, {{"all-reduce", &tree}}, {}), HasSubstr("send 64b to 0"));
-  EXPECT_THAT(text_of(ranks), Not(HasSubstr("send 64b"))) << "a ring sends parts";
+  EXPECT_EQ(job_of(ranks, {{"all-reduce", &tree}}).of(1).largest()->size, Bytes{64});
+  EXPECT_EQ(job_of(ranks).of(1).largest()->size, Bytes{16}) << "a ring sends parts";
 }
 
 TEST(Recordings, BlocksAndMessagesGoWhereTheyWereSent) {
@@ -130,6 +191,7 @@ TEST(Recordings, BlocksAndMessagesGoWhereTheyWereSent) {
   send.what = "recv";
   send.ranks = {0};
   ranks[1].collectives.push_back(send);
+  EXPECT_THAT(text_of(ranks), Not(HasSubstr("all_to_all")));
   const Job job = job_of(ranks);
   EXPECT_EQ(job.of(0).sent(), Bytes{30 + 9});
   EXPECT_EQ(job.of(1).sent(), Bytes{70});
@@ -140,6 +202,12 @@ TEST(Recordings, BlocksAndMessagesGoWhereTheyWereSent) {
               HasSubstr("rank0.json: error: rank 0 sends 1 messages to rank 1, which receives 0"));
   EXPECT_THAT(refused([](auto& all) { all[1].collectives[1].bytes = 8; }), HasSubstr("of other lengths"));
   EXPECT_THAT(refused([](auto& all) { all[1].collectives[0].to.clear(); }), HasSubstr("at some ranks only"));
+}
+
+TEST(Recordings, EqualBlocksAreTheCollective) {
+  std::vector<RankRecording> ranks = alike(2, {.collectives = {collective("all-to-all", 2, 60, {0, 10})}});
+  for (RankRecording& rank : ranks) rank.collectives[0].to = rank.collectives[0].from = {30, 30};
+  EXPECT_THAT(text_of(ranks), HasSubstr("all_to_all 60b in 0"));
 }
 
 TEST(Recordings, RanksThatDisagreeAreNamed) {

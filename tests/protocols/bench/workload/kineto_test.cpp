@@ -46,8 +46,8 @@ TEST(Kineto, CollectivesSizesAndTimesAreTakenOver) {
     EXPECT_EQ(rank.collectives[2].what, r == 0 ? "send" : "recv");
     EXPECT_EQ(rank.collectives[2].bytes, 2000U);
     EXPECT_THAT(rank.collectives[2].ranks, ElementsAre(1 - r));
-    ASSERT_EQ(rank.computes.size(), 3U) << "kernels and a copy";
-    EXPECT_EQ(rank.computes[2].end, 440'000);
+    ASSERT_EQ(rank.kernels.size(), 3U) << "kernels and a copy";
+    EXPECT_EQ(rank.kernels[2].when.end, 440'000);
   }
 }
 
@@ -94,7 +94,44 @@ TEST(Kineto, SizesAreThoseOfTheWholeCollective) {
   EXPECT_EQ(bytes("all_to_all", 20, 20, "Long"), 160U);
   EXPECT_EQ(bytes("gather", 10, 20), 80U);
   EXPECT_EQ(bytes("scatter", 20, 10), 80U);
-  EXPECT_EQ(bytes("barrier", 1, 1), 1U);
+  EXPECT_EQ(bytes("barrier", 1, 1), 8U) << "an all-reduce of one element";
+}
+
+/// A call of the host, by `correlation` with what it launched.
+json call(const char* name, double at, double duration, int correlation, int thread = 1) {
+  return {{"ph", "X"},
+          {"cat", "cuda_runtime"},
+          {"name", name},
+          {"ts", at},
+          {"dur", duration},
+          {"tid", thread},
+          {"args", {{"correlation", correlation}}}};
+}
+
+TEST(Kineto, CallsSayWhenThingsWereLaunchedAndWhatTheHostWaitsFor) {
+  const std::string file = with([](json& profile, json& args) {
+    json& events = profile["traceEvents"];
+    const double at = events[0]["ts"].get<double>();
+    args["correlation"] = 7;
+    json kernel = {{"ph", "X"},      {"cat", "kernel"}, {"name", "k"},
+                   {"ts", at + 500}, {"dur", 9},        {"args", {{"stream", 3}, {"correlation", 8}}}};
+    events.push_back(kernel);
+    events.push_back(call("cudaLaunchKernel", at - 20, 5, 7));
+    events.push_back(call("cudaStreamWaitEvent", at - 10, 1, 100));
+    events.push_back(call("cudaStreamWaitEvent", at - 9, 1, 101, 2));  // of another thread
+    events.push_back(call("cudaLaunchKernel", at - 5, 5, 8));
+    events.push_back(call("cudaDeviceSynchronize", at + 1, 600, 102));
+  });
+  const RankRecording rank = read_profiles({file}).ranks.at(0);
+  EXPECT_EQ(rank.collectives.at(0).launched, 0) << "the first thing that happens";
+  EXPECT_EQ(rank.collectives.at(0).when.begin, 20'000);
+  ASSERT_EQ(rank.kernels.size(), 1U);
+  EXPECT_EQ(rank.kernels[0].launched, 15'000);
+  EXPECT_EQ(rank.kernels[0].event_waits, 1);
+  EXPECT_EQ(rank.kernels[0].stream, 3);
+  ASSERT_EQ(rank.waits.size(), 1U);
+  EXPECT_EQ(rank.waits[0].begin, 21'000);
+  EXPECT_EQ(rank.waits[0].end, 621'000);
 }
 
 TEST(Kineto, KernelsOfRcclAreCollectivesToo) {
@@ -107,7 +144,7 @@ TEST(Kineto, KernelsOfRcclAreCollectivesToo) {
   const RankRecording rank = read_profiles({file}).ranks.at(0);
   EXPECT_EQ(rank.collectives.at(0).what, "all-gather");
   EXPECT_EQ(rank.collectives.at(0).bytes, 80U);
-  EXPECT_THAT(rank.computes, ::testing::IsEmpty());
+  EXPECT_THAT(rank.kernels, ::testing::IsEmpty());
 }
 
 /// A batch says that messages went, and nothing else of them.

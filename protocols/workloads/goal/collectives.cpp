@@ -1,0 +1,212 @@
+#include "protocols/workloads/goal/collectives.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "protocols/core/errors.hpp"
+#include "protocols/workloads/execution.hpp"
+
+namespace twinlink::workloads::goal {
+namespace {
+
+const Algorithm& algorithm_for(std::string_view what, const Algorithms& algorithms) {
+  if (const auto named = algorithms.find(what); named != algorithms.end()) return *named->second;
+  const auto& all = find_workload(what).algorithms;
+  // Rings, as libraries take for large messages; what goes from each to each goes at once.
+  const Algorithm* chosen = &all.front();
+  for (const Algorithm& algorithm : all) {
+    if (algorithm.name == "direct" || (algorithm.name == "ring" && what != "reduce")) chosen = &algorithm;
+  }
+  return *chosen;
+}
+
+/// A rank's tasks once more, with messages.
+class Expansion {
+ public:
+  Expansion(const Trace& trace, int rank, const Algorithms& algorithms)
+      : trace_(trace), rank_(rank), algorithms_(algorithms) {}
+
+  void keep(const Task& task) {
+    const std::uint32_t place = add(task);
+    begins_.push_back(place);
+    ends_.push_back(place);
+  }
+
+  void expand(const Task& task, std::uint64_t tag) {
+    const std::vector<int>& members = trace_.groups[static_cast<std::size_t>(task.peer)];
+    const auto self = static_cast<int>(std::ranges::lower_bound(members, rank_) - members.begin());
+    const Algorithm& algorithm = algorithm_for(kCollectives[task.what], algorithms_);
+    std::uint32_t after = add({.line = task.line});
+    begins_.push_back(after);
+    // Elements are bytes here, for what is not there needs no numbers.
+    const Schedule schedule =
+        algorithm.schedule({.ranks = static_cast<int>(members.size())}, self, std::max<std::uint64_t>(task.amount, 1));
+    for (const Step& step : schedule.steps) {
+      std::vector<std::uint32_t> messages;
+      const auto message = [&](Task::Kind kind, std::uint64_t bytes, int peer) {
+        if (bytes == 0) return;
+        messages.push_back(add({.kind = kind,
+                                .peer = members[static_cast<std::size_t>(peer)],
+                                .amount = bytes,
+                                .tag = tag,
+                                .line = task.line}));
+        need(messages.back(), after);
+      };
+      for (const Transfer& transfer : step.transfers) {
+        message(Task::Kind::send, transfer.send.length, transfer.peer);
+        message(Task::Kind::receive, transfer.receive.length, transfer.peer);
+      }
+      if (messages.empty()) continue;
+      after = add({.line = task.line});
+      for (const std::uint32_t each : messages) need(after, each);
+    }
+    ends_.push_back(after);
+  }
+
+  RankTrace take(std::span<const Need> needs) {
+    for (const Need& each : needs) {
+      all_.needs.push_back({begins_[each.what], (each.at_start ? begins_ : ends_)[each.on], each.at_start, each.line});
+    }
+    return std::move(all_);
+  }
+
+ private:
+  std::uint32_t add(const Task& task) {
+    all_.tasks.push_back(task);
+    return static_cast<std::uint32_t>(all_.tasks.size() - 1);
+  }
+  void need(std::uint32_t what, std::uint32_t on) {
+    all_.needs.push_back({.what = what, .on = on, .line = all_.tasks[what].line});
+  }
+
+  const Trace& trace_;
+  int rank_;
+  const Algorithms& algorithms_;
+  RankTrace all_{};
+  std::vector<std::uint32_t> begins_{};  ///< of each task as it was, where it begins now
+  std::vector<std::uint32_t> ends_{};
+};
+
+/// An InputError before messages fill the memory: rings of n ranks have 2 n (n - 1).
+void require_few(const Trace& trace, std::span<const Joint> joints, const Algorithms& algorithms,
+                 const std::function<bool(std::string_view what)>& stays) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 24U;
+  std::map<std::pair<int, std::size_t>, std::uint64_t> messages;  // of a collective, of so many ranks
+  std::uint64_t all = 0;
+  for (const Joint& joint : joints) {
+    const Task& task = trace.of(joint.members.front());
+    const std::string_view what = kCollectives[task.what];
+    if (stays(what)) continue;
+    const std::size_t ranks = joint.members.size();
+    const auto [place, is_new] = messages.try_emplace({task.what, ranks});
+    if (is_new) {
+      const Shape shape{.ranks = static_cast<int>(ranks)};
+      const std::uint64_t bytes = std::max<std::uint64_t>(task.amount, 1);
+      place->second = 2 * ranks * (sent_in(algorithm_for(what, algorithms).schedule(shape, 0, bytes)) + 1);
+    }
+    all += place->second;
+    if (all <= kMost) continue;
+    throw InputError(trace.file + ": error: its collectives are more than " + std::to_string(kMost) +
+                     " sends and receives as messages: -p nccl does them by itself, and --algorithm all-reduce=tree "
+                     "has fewer");
+  }
+}
+
+}  // namespace
+
+const Algorithm* together_of(std::string_view what) {
+  for (const Algorithm& algorithm : find_workload(what).algorithms) {
+    if (algorithm.together) return &algorithm;
+  }
+  return nullptr;
+}
+
+void expand(Trace& trace, const Algorithms& algorithms, const std::function<bool(std::string_view what)>& stays) {
+  if (trace.groups.empty()) return;
+  Findings findings(trace.file);
+  const std::vector<Joint> joints = joints_of(trace, findings);
+  findings.raise();
+  require_few(trace, joints, algorithms, stays);
+  std::uint64_t tag = 0;
+  for (const RankTrace& rank : trace.ranks) {
+    for (const Task& task : rank.tasks) {
+      if (task.kind != Task::Kind::collective && task.tag != kAnyTag) tag = std::max(tag, task.tag);
+    }
+  }
+  std::vector<std::vector<std::uint64_t>> tags;  // of each task that is one
+  for (const RankTrace& rank : trace.ranks) tags.emplace_back(rank.tasks.size(), 0);
+  for (const Joint& joint : joints) {
+    ++tag;
+    for (const TaskId& each : joint.members) tags[static_cast<std::size_t>(each.rank)][each.task] = tag;
+  }
+  for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
+    Expansion expansion(trace, static_cast<int>(r), algorithms);
+    const std::vector<Task>& tasks = trace.ranks[r].tasks;
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const bool is_kept = tasks[i].kind != Task::Kind::collective || stays(kCollectives[tasks[i].what]);
+      is_kept ? expansion.keep(tasks[i]) : expansion.expand(tasks[i], tags[r][i]);
+    }
+    trace.ranks[r] = expansion.take(trace.ranks[r].needs);
+  }
+}
+
+std::vector<Joint> joints_of(const Trace& trace, Findings& findings) {
+  std::vector<std::vector<Joint>> by_group(trace.groups.size());
+  for (std::size_t g = 0; g < trace.groups.size(); ++g) {
+    const std::vector<int>& members = trace.groups[g];
+    for (const int rank : members) {
+      std::size_t count = 0;
+      const std::vector<Task>& tasks = trace.ranks[static_cast<std::size_t>(rank)].tasks;
+      for (std::uint32_t i = 0; i < tasks.size(); ++i) {
+        if (tasks[i].kind != Task::Kind::collective || tasks[i].peer != static_cast<int>(g)) continue;
+        const TaskId id{rank, i};
+        if (rank == members.front()) {
+          by_group[g].push_back({g, {id}});
+        } else if (count < by_group[g].size()) {
+          const Task& first = trace.of(by_group[g][count].members.front());
+          if (first.what != tasks[i].what || first.amount != tasks[i].amount) {
+            findings.add(tasks[i].line, "it is not what rank " + std::to_string(members.front()) +
+                                            " does then in line " + std::to_string(first.line));
+          }
+          by_group[g][count].members.push_back(id);
+        } else {
+          findings.add(tasks[i].line, "rank " + std::to_string(members.front()) + " has no such collective");
+        }
+        ++count;
+      }
+      if (count < by_group[g].size()) {
+        findings.add(trace.of(by_group[g][count].members.front()).line,
+                     "rank " + std::to_string(rank) + " has no such collective");
+      }
+    }
+  }
+  std::vector<Joint> all;
+  for (std::vector<Joint>& each : by_group) std::ranges::move(each, std::back_inserter(all));
+  return all;
+}
+
+std::vector<std::size_t> circles_of(const Trace& trace) {
+  std::vector<std::vector<std::size_t>> groups_of(trace.ranks.size());
+  for (std::size_t g = 0; g < trace.groups.size(); ++g) {
+    for (const int rank : trace.groups[g]) groups_of[static_cast<std::size_t>(rank)].push_back(g);
+  }
+  std::map<std::pair<std::size_t, std::size_t>, int> shared;
+  std::vector<std::size_t> circle(trace.groups.size());
+  std::iota(circle.begin(), circle.end(), std::size_t{0});
+  for (const std::vector<std::size_t>& groups : groups_of) {
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      for (std::size_t k = i + 1; k < groups.size(); ++k) {
+        if (++shared[{groups[i], groups[k]}] != 2) continue;
+        const std::size_t from = circle[groups[k]];
+        const std::size_t to = circle[groups[i]];
+        std::ranges::replace(circle, from, to);
+      }
+    }
+  }
+  return circle;
+}
+
+}  // namespace twinlink::workloads::goal

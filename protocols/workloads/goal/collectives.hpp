@@ -1,0 +1,38 @@
+// Collectives of a recorded job: which tasks of ranks are one of them, and the messages of an algorithm in its place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocols/workloads/catalogue.hpp"
+#include "protocols/workloads/goal/trace.hpp"
+
+namespace twinlink::workloads::goal {
+
+/// Which algorithm runs a collective; those that are not named go in rings, all at once, or in trees.
+using Algorithms = std::map<std::string, const Algorithm*, std::less<>>;
+
+/// The algorithm by which a protocol does `what` by itself; null: none does.
+const Algorithm* together_of(std::string_view what);
+
+/// Puts messages in the place of all collectives but those that `stays` wants; what adds up takes no time. An
+/// InputError where members do not have the same collectives.
+void expand(Trace& trace, const Algorithms& algorithms, const std::function<bool(std::string_view what)>& stays);
+
+/// One collective: the tasks of the group's members, in their order.
+struct Joint {
+  std::size_t group = 0;
+  std::vector<TaskId> members{};
+};
+/// In the order of each group; findings where members do not have the same.
+std::vector<Joint> joints_of(const Trace& trace, Findings& findings);
+
+/// Groups that must not be at work at the same time, for two ranks are in both: the number of each group's circle.
+std::vector<std::size_t> circles_of(const Trace& trace);
+
+}  // namespace twinlink::workloads::goal
