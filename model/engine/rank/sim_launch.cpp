@@ -91,6 +91,7 @@ Op SimRank::launch(const gpu::Work& work, Stream stream) {
                           .own = world_.machine.block(place(id_).node, own, own, std::nullopt),
                           .own_alone = world_.machine.block(place(id_).node, own, own, costs->rate.value),
                           .times = work.times,
+                          .library = work.library,
                           .gap = or_none(costs->next),
                           .fetch = gpu::moves_nothing(work.program) ? Seconds{} : costs->fetch_of(work.program.format)};
   if (work.times == 1 && !gpu::moves_nothing(work.program)) parts.fetch += or_none(costs->cold);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 
+#include "model/engine/rank/sim_puts.hpp"
 #include "model/engine/rank/sim_world.hpp"
 #include "platforms/costs/kernel_costs.hpp"
 #include "protocols/fibers/fiber.hpp"
@@ -30,70 +31,6 @@ BlockStack take_stack(ProgramWorld& world) {
 }
 
 }  // namespace
-
-/// What an adapter puts for a block, one after the other, as the requests of a queue pair are; then it tells the peer.
-class SimProgram::Puts final : public FlowListener {
- public:
-  Puts(SimProgram& program, const Link& link) : program_(program), link_(link) {}
-
-  struct Put {
-    std::uint64_t bytes = 0;
-    Content content{Bytes{}};
-    Bytes at{};            ///< of the peer's memory
-    RaisedNumber* tail{};  ///< null: nobody is told
-    std::uint64_t value = 0;
-    Cause by{};
-  };
-  void add(Put put) {
-    ++program_.running_;
-    puts_.push_back(std::move(put));
-    if (puts_.size() == 1) begin();
-  }
-  /// Behind what has been added.
-  void tell(RaisedNumber& tail, std::uint64_t value, const Cause& by) {
-    if (puts_.empty()) return tail.raise(seen(), value, by);
-    puts_.back().tail = &tail;
-    puts_.back().value = value;
-    puts_.back().by = by;
-  }
-  void flow_has_ended() override {
-    if (--flowing_ > 0) return;
-    const Put put = std::move(puts_.front());
-    puts_.pop_front();
-    link_.theirs.allocation->content.write(put.at, put.content);
-    if (put.tail != nullptr) put.tail->raise(seen() + turn_, put.value, put.by);
-    if (!puts_.empty()) begin();
-    program_.block_ended(put.by);
-  }
-  void give_up() {
-    for (const FlowId& flow : flows_) program_.world_.loop.network().drop(flow);
-    const std::size_t left = puts_.size();
-    flowing_ = 0;
-    puts_.clear();
-    for (std::size_t i = 0; i < left; ++i) program_.block_ended(program_.last_);
-  }
-
- private:
-  void begin() {
-    SimWorld& world = program_.world_;
-    turn_ = world.take_adapter_turns(world.place(program_.rank_).node, link_.adapters);
-    flows_.clear();
-    flowing_ = link_.out.size();
-    for (const FlowRoute& route : link_.out) {
-      const auto part = static_cast<std::uint64_t>(static_cast<double>(puts_.front().bytes) * route.share);
-      flows_.push_back(world.loop.network().start(route, Bytes{std::max<std::uint64_t>(part, 1)}, *this));
-    }
-  }
-  /// A block asks for it behind a fence of its own, and sees what has come as that of a peer nearby.
-  [[nodiscard]] Seconds seen() const { return program_.world_.now() + program_.costs_.simple.value + link_.way_out; }
-
-  SimProgram& program_;
-  const Link& link_;
-  std::deque<Put> puts_;
-  std::vector<FlowId> flows_;
-  std::size_t flowing_ = 0;
-  Seconds turn_{};
-};
 
 /// The Block of protocols/gpu/primitives.hpp, and of nvls.hpp.
 class SimBlock final : public FlowListener,
@@ -348,10 +285,19 @@ class SimBlock final : public FlowListener,
     }
   }
 
-  /// `bytes` over all ways side by side, at no more than a block moves where `limited`.
+  /// Of the threads of NCCL's block those that have this one's role.
+  [[nodiscard]] double threads() const {
+    const bool shared = host_.parts_.library && gpu::is_tree(p_) && position().above != gpu::kNoLink;
+    return shared ? gpu::tree_threads(p_.format, role_) : 1;
+  }
+
+  /// `bytes` over all ways side by side.
   void start(const std::vector<FlowRoute>& routes, std::uint64_t bytes) {
     if (bytes == 0) return;
-    for (const FlowRoute& route : routes) {
+    const double threads = this->threads();
+    for (const FlowRoute& whole : routes) {
+      FlowRoute route = whole;
+      if (route.limit) route.limit = Rate{route.limit->bytes_per_second() * threads};
       const auto part = static_cast<std::uint64_t>(static_cast<double>(bytes) * route.share);
       ++flowing_;
       flows_.push_back(host_.world_.loop.network().start(route, Bytes{std::max<std::uint64_t>(part, 1)}, *this));

@@ -145,7 +145,8 @@ class SimProgram {
     std::vector<FlowRoute> spread{};  ///< of what it stores to all
     Seconds way_sum{};                ///< from a read's request until its sum begins to come
     int times = 1;
-    Seconds gap{};    ///< from the end of a run until the next one begins
+    bool library = false;  ///< NCCL's kernels, whose blocks may have two roles
+    Seconds gap{};         ///< from the end of a run until the next one begins
     Seconds fetch{};  ///< from then until a block looks for its first slot
   };
 

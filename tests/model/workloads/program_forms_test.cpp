@@ -27,6 +27,13 @@ Settings settings_of(const std::string& format, int channels, Bytes slot = 64_Ki
   return settings;
 }
 
+/// Of one channel: the rule may take a tree of so few ranks.
+Settings in_a_ring(const std::string& format) {
+  Settings settings = settings_of(format, 1);
+  settings.options["algo"] = "ring";
+  return settings;
+}
+
 /// From the common start until the last rank is through, of a run, or of several as one graph. The connections are
 /// there.
 Seconds time_on(const Platform& platform, const std::vector<Place>& places, const Settings& settings, Collective what,
@@ -67,7 +74,7 @@ class RingOfLines : public ::testing::TestWithParam<int> {
   void expect_hops(const std::string& format, Seconds hop, Bytes lines) const {
     const int ranks = GetParam();
     const Bytes size{16 * static_cast<std::uint64_t>(ranks)};
-    expect_near(time_of(peers(ranks), settings_of(format, 1), Collective::all_reduce, size),
+    expect_near(time_of(peers(ranks), in_a_ring(format), Collective::all_reduce, size),
                 kOverhead + hop * (2.0 * (ranks - 1)) + lines / kBlockRate);
   }
 };
@@ -126,7 +133,7 @@ Seconds beside_hops(const std::string& format, Seconds hop) {
   Platform platform = machine_with_blocks();
   platform.gpu_types.front().blocks->ll_rate = made_up(Rate{kBlockRate.bytes_per_second() / 2});
   platform.gpu_types.front().blocks->ll128_rate = made_up(Rate{kBlockRate.bytes_per_second() / 4});
-  return time_on(platform, peers(2), settings_of(format, 1), Collective::all_reduce, kElements) - kOverhead - hop * 2;
+  return time_on(platform, peers(2), in_a_ring(format), Collective::all_reduce, kElements) - kOverhead - hop * 2;
 }
 TEST(ProgramForms, LinesHaveTheirOwnRates) {
   expect_near(beside_hops("ll", kHopLl), 32_B / kBlockRate * 2);
@@ -172,6 +179,25 @@ TEST(ProgramForms, TheKernelsOfALibraryHaveTheirOwnCosts) {
   const Seconds launched = kGraphCall + kGraphStart + kEnd;
   expect_near(with("twinlink"), launched + kTwoHops * 2 + kNext);
   expect_near(with("nccl"), launched + (kTwoHops + kLl * 4) * 2 + kNext * 4);
+}
+
+/// NCCL's blocks go up and come down with a part of their threads each, and the part that comes down is the smaller
+/// one. Ours have a block for each. The middle of a chain does both; what is added to a long message takes its rate
+/// alone.
+TEST(ProgramForms, ThreadsOfNcclsTreesAreSharedOut) {
+  constexpr Bytes kMore = 4_MiB;
+  for (const auto& [format, down] : {std::pair{"simple", 208.0 / 544}, {"ll128", 0.3}, {"ll", 160.0 / 512}}) {
+    const auto of_more = [&](const std::string& kernels) {
+      Settings settings = settings_of(format, 1);
+      settings.options.emplace("kernels", kernels);
+      settings.options.emplace("algo", "tree");
+      const auto time = [&](Bytes size) {
+        return time_on(machine_with_blocks(), peers(3), settings, Collective::all_reduce, size);
+      };
+      return (time(kMore * 2) - time(kMore)).value();
+    };
+    EXPECT_NEAR(of_more("nccl") * down / of_more("twinlink"), 1, 0.01) << format;
+  }
 }
 
 /// A slot is seen whole: each step stores it, and then comes the hop.
