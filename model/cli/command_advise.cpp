@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include "model/study/advice_report.hpp"
 #include "model/study/idle_options.hpp"
 #include "model/study/jobs/job_advice.hpp"
+#include "model/study/jobs/tuner_rules.hpp"
 #include "model/study/survey.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
@@ -16,6 +18,7 @@
 #include "protocols/bench/cli/settings_options.hpp"
 #include "protocols/bench/measure/driver.hpp"
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/output_files.hpp"
 #include "protocols/core/options.hpp"
 #include "protocols/registry.hpp"
 
@@ -30,6 +33,11 @@ struct AdviseOptions {
   std::vector<std::string> chunks{};  ///< empty: the default search's
   std::vector<int> depths{};          ///< likewise
   bench::OutputOptions output{};
+};
+
+struct WorkloadAdvice {
+  bool any_place = false;
+  std::filesystem::path rules{};  ///< for NCCL; empty: none are asked for
 };
 
 void require_two_devices(const std::vector<Place>& places) {
@@ -200,22 +208,41 @@ ExitCode advise(AdviseOptions options, const std::string& command_line) {
   return ExitCode::ok;
 }
 
-ExitCode advise_of_workload(Question question, bool any_place, const std::string& command_line) {
+/// Rules for NCCL alone, in the place of advice.
+ExitCode emit_rules(const JobSearch& search, const std::filesystem::path& file, const std::string& command_line) {
+  const TunerRules rules = tuner_rules(search);
+  bench::write_file(file, to_csv(rules, command_line));
+  std::cout << fmt::format("{}: {} for {} of {} ranks on {} {}, of {} {} that were tried\n", file.string(),
+                           rules.rules.empty()
+                               ? "no rule, for NCCL's own choice is as good"
+                               : fmt::format("{} rule{}", rules.rules.size(), rules.rules.size() == 1 ? "" : "s"),
+                           rules.collective, rules.ranks, rules.nodes, rules.nodes == 1 ? "node" : "nodes", rules.sizes,
+                           rules.sizes == 1 ? "size" : "sizes");
+  return ExitCode::ok;
+}
+
+ExitCode advise_of_workload(Question question, const WorkloadAdvice& wished, const std::string& command_line) {
   const bench::WorkloadOptions& workload = question.job.workload;
   const bool any_within = workload.protocol.empty();
   const bool any_between = any_within && workload.between.empty() && workload.between_domains.empty();
+  bench::require_output("--emit", wished.rules);
   if (workload.algorithm == "all") throw UsageError("--algorithm all: advise tries all where none is named");
   const Platform platform = prepare(question);
   bench::Progress progress("simulations", bench::ProgressView::standard_error(wall_clock));
   const JobSearch search{.platform = &platform,
                          .job = question.job,
-                         .any_place = any_place,
+                         .any_place = wished.any_place,
                          .any_within = any_within,
                          .any_between = any_between,
                          .any_chunk = !workload.settings.chunk,
                          .any_depth = !workload.settings.depth,
                          .at_once = question.at_once,
                          .on_progress = progress.listener()};
+  if (!wished.rules.empty()) {
+    const ExitCode code = emit_rules(search, wished.rules, command_line);
+    progress.clear();
+    return code;
+  }
   const JobAdvice advice = advise_job(search);
   progress.clear();
   print_job_advice(advice, search, std::cout);
@@ -300,16 +327,22 @@ void add_search_options(CLI::App& command, AdviseOptions& options) {
                                 "twinlink-sim advise workload all-reduce --platform selene --ranks 16 -b 64M"});
 }
 
-void add_search_of_workload_options(CLI::App& command, Question& question) {
+void add_search_of_workload_options(CLI::App& command, Question& question, WorkloadAdvice& advice) {
   add_platform_options(command, question.platform, Naming::by_option);
   add_job_question(command, question);
   command.get_option("--place")->default_str("packed and spread are tried");
   command.get_option("--protocol")->default_str("those that suit all pairs are tried");
   command.get_option("--chunk")->default_str("whole messages and powers of two from 4K are tried");
   command.get_option("--depth")->default_str("1,2,4,8,16 are tried");
-  bench::add_examples(command,
-                      {"twinlink-sim advise workload all-reduce --platform selene --ranks 16 -b 64M",
-                       "twinlink-sim advise workload all-to-all --platform hgx-h100 -p gpudirect-v2 -b 1M -e 64M"});
+  command
+      .add_option("--emit", advice.rules,
+                  "Of -p nccl: write what NCCL should do otherwise to this file, as its tuner plugins read it")
+      ->type_name("FILE.csv")
+      ->group("Output");
+  bench::add_examples(
+      command, {"twinlink-sim advise workload all-reduce --platform selene --ranks 16 -b 64M",
+                "twinlink-sim advise workload all-to-all --platform hgx-h100 -p gpudirect-v2 -b 1M -e 64M",
+                "twinlink-sim advise workload all-reduce --platform selene -p nccl --ranks 32 --emit tuner.csv"});
 }
 
 }  // namespace
@@ -327,10 +360,12 @@ void add_advise_command(Program& program) {
                    add_search_options(command, *options);
                    return [&program, options] { return advise(*options, program.command_line); };
                  }
-                 add_search_of_workload_options(command, options->question);
+                 const auto wished = std::make_shared<WorkloadAdvice>();
+                 add_search_of_workload_options(command, options->question, *wished);
                  const CLI::Option* const place = command.get_option("--place");
-                 return [&program, options, place] {
-                   return advise_of_workload(options->question, place->count() == 0, program.command_line);
+                 return [&program, options, wished, place] {
+                   wished->any_place = place->count() == 0;
+                   return advise_of_workload(options->question, *wished, program.command_line);
                  };
                });
 }

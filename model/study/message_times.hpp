@@ -28,7 +28,7 @@ struct TimesPlan {
 
 struct MessageTimes {
   std::vector<double> us{};               ///< one-way, by size; empty if it was refused
-  std::vector<std::string> ways{};        ///< that messages took, by size
+  std::vector<std::string> ways{};        ///< that messages took, by size; of a job "FORM; WHY"
   std::string path{};                     ///< the way of the largest; of a job its protocols
   std::string refused{};                  ///< why the platform, the protocol or the way does not allow it
   std::vector<Bytes> sizes{};             ///< of a job: those of the times

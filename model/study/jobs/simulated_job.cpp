@@ -126,6 +126,7 @@ MessageTimes simulate_job(const Platform& platform, const SimulatedJob& job) {
           times.us.push_back(point.time_us.median);
           times.sizes.push_back(point.size);
           times.algorithms.push_back(point.algorithm);
+          times.ways.push_back(point.done_by() + "; " + point.why);
         }
       },
       simulation);
