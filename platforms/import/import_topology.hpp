@@ -1,4 +1,5 @@
-// A platform from what another tool says of a node: nvidia-smi topo -m, NCCL's topology XML, hwloc's XML.
+// A platform from what another tool says of a node: nvidia-smi topo -m or -q -x, NCCL's topology XML or its log,
+// hwloc's XML.
 #pragma once
 
 #include <string>

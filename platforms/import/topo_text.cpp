@@ -123,6 +123,12 @@ class Reader {
            "this is a tree of lspci or lstopo as text, which tells no rates. What is read is the file that 'lstopo "
            "topo.xml' writes");
     }
+    if (has("NCCL INFO ")) {
+      fail(
+          1,
+          "this log of NCCL has no whole tree of the machine, which stands between '=== System' and '====='. What logs "
+          "it is NCCL_DEBUG=INFO with NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING");
+    }
     fail(1,
          "no line is the first one of the matrix of nvidia-smi topo -m, which begins with GPU0, and XML of NCCL or "
          "hwloc begins with '<'");
