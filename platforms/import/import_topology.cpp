@@ -23,6 +23,7 @@ NodeDescription describe(const std::string& text, const std::string& file) {
   const XmlText xml(text, file);
   const std::string_view root = xml.root().name();
   if (root == "system") return describe_nccl_xml(text, file);
+  if (root == "nvidia_smi_log") return describe_nvidia_smi_xml(text, file);
   if (root == "topology") return describe(HwlocTopology::of_xml(text, file), "");
   xml.fail(xml.root(),
            "the XML of NCCL begins with <system>, that of hwloc with <topology>, of nvidia-smi with <nvidia_smi_log>, "

@@ -17,5 +17,6 @@ SketchedPlatform import_topology(const std::string& text, const std::string& fil
 // For import_topology().
 NodeDescription describe_topo_matrix(const std::string& text, const std::string& file);
 NodeDescription describe_nccl_xml(const std::string& text, const std::string& file);
+NodeDescription describe_nvidia_smi_xml(const std::string& text, const std::string& file);
 
 }  // namespace twinlink::platforms

@@ -102,6 +102,7 @@ class Reader {
     int number = 0;
     for (std::string line; std::getline(lines, line);) read_line(plain(line), ++number);
     if (columns_.empty()) refuse_text(text);
+    result_.states = read_adapter_states(text);
     check();
     if (!result_.peer_access.empty() && result_.peer_access.size() != gpus()) {
       throw InputError(fmt::format("{}: error: topo -p2p has {} GPUs, and topo -m has {}", file_,
