@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/engine/flows/platform_names.hpp"
-#include "platforms/import/nccl_log.hpp"
+#include "platforms/import/texts/nccl_log.hpp"
 #include "platforms/machine/platform.hpp"
 
 namespace twinlink::model {

@@ -5,7 +5,7 @@
 
 #include "model/cli/beside_log.hpp"
 #include "model/cli/commands.hpp"
-#include "platforms/import/import_topology.hpp"
+#include "platforms/import/texts/import_topology.hpp"
 #include "platforms/machine/platform_numbers.hpp"
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/reader/platform_writer.hpp"

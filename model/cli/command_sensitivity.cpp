@@ -159,7 +159,8 @@ void add_sensitivity_command(Program& program) {
     }
     const bench::OptionGroup outputs(command, "Output");
     command.add_flag("--all", options->all, fmt::format("Show all numbers with an influence, not the first {}", kTop));
-    command.add_flag("--strict", options->strict, "Fail if the time depends on a number that is assumed");
+    command.add_flag("--strict", options->strict, "Fail if the time depends on a number that is assumed")
+        ->group("Limits");
     const CLI::Option* const size = command.get_option(of_workload ? "--begin" : "--size");
     return [&program, options, size] {
       bench::SweepOptions& sweep = options->question.job.workload.sweep;

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "platforms/import/nccl_log.hpp"
+#include "platforms/import/texts/nccl_log.hpp"
 #include "tests/platforms/import/imported.hpp"
 #include "tests/platforms/import/summary.hpp"
 

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "platforms/import/adapter_states.hpp"
+#include "platforms/import/texts/adapter_states.hpp"
 #include "tests/platforms/import/imported.hpp"
 
 namespace twinlink::platforms {

@@ -1,4 +1,4 @@
-#include "platforms/import/topo_text.hpp"
+#include "platforms/import/texts/topo_text.hpp"
 
 #include <algorithm>
 #include <array>

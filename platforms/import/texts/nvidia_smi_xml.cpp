@@ -4,9 +4,9 @@
 #include <cctype>
 
 #include "platforms/import/gpu_models.hpp"
-#include "platforms/import/import_topology.hpp"
-#include "platforms/import/text_scan.hpp"
-#include "platforms/import/xml_text.hpp"
+#include "platforms/import/texts/import_topology.hpp"
+#include "platforms/import/texts/text_scan.hpp"
+#include "platforms/import/texts/xml_text.hpp"
 
 namespace twinlink::platforms {
 namespace {

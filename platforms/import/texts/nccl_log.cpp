@@ -1,4 +1,4 @@
-#include "platforms/import/nccl_log.hpp"
+#include "platforms/import/texts/nccl_log.hpp"
 
 #include <cctype>
 #include <sstream>
@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "platforms/import/text_scan.hpp"
+#include "platforms/import/texts/text_scan.hpp"
 
 namespace twinlink::platforms {
 namespace {

@@ -1,8 +1,8 @@
-#include "platforms/import/adapter_states.hpp"
+#include "platforms/import/texts/adapter_states.hpp"
 
 #include <sstream>
 
-#include "platforms/import/text_scan.hpp"
+#include "platforms/import/texts/text_scan.hpp"
 
 namespace twinlink::platforms {
 

@@ -15,8 +15,8 @@
 #include <fmt/format.h>
 
 #include "platforms/import/gpu_models.hpp"
-#include "platforms/import/nccl_log.hpp"
-#include "platforms/import/text_scan.hpp"
+#include "platforms/import/texts/nccl_log.hpp"
+#include "platforms/import/texts/text_scan.hpp"
 #include "platforms/machine/pcie.hpp"
 #include "platforms/reader/release_reader.hpp"
 #include "protocols/core/errors.hpp"

@@ -1,12 +1,12 @@
-#include "platforms/import/import_topology.hpp"
+#include "platforms/import/texts/import_topology.hpp"
 
 #include <string_view>
 
 #include "platforms/import/gpu_models.hpp"
 #include "platforms/import/hwloc_facts.hpp"
-#include "platforms/import/nccl_log.hpp"
-#include "platforms/import/text_scan.hpp"
-#include "platforms/import/xml_text.hpp"
+#include "platforms/import/texts/nccl_log.hpp"
+#include "platforms/import/texts/text_scan.hpp"
+#include "platforms/import/texts/xml_text.hpp"
 #include "platforms/reader/release_reader.hpp"
 #include "protocols/core/errors.hpp"
 

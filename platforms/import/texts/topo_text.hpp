@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "platforms/import/adapter_states.hpp"
+#include "platforms/import/texts/adapter_states.hpp"
 
 namespace twinlink::platforms {
 
