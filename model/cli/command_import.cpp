@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "model/cli/beside_log.hpp"
 #include "model/cli/commands.hpp"
-#include "platforms/import/import_topology.hpp"
+#include "platforms/import/texts/import_topology.hpp"
 #include "platforms/machine/platform_numbers.hpp"
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/reader/platform_writer.hpp"
@@ -25,8 +26,8 @@ struct ImportOptions {
 ExitCode import_file(const ImportOptions& options) {
   bench::require_output("--out", options.out);
   const std::string name = options.name.empty() ? options.out.stem().string() : options.name;
-  const SketchedPlatform imported =
-      import_topology(bench::read_file(options.file), options.file.string(), name, options.gpu);
+  const std::string source = bench::read_file(options.file);
+  const SketchedPlatform imported = import_topology(source, options.file.string(), name, options.gpu);
   const std::string text = platform_text(imported.platform, imported.heading);
   // As strictly as if somebody had written it.
   const Platform platform = read_platform_text(text, options.out.string());
@@ -38,6 +39,15 @@ ExitCode import_file(const ImportOptions& options) {
   std::cout << fmt::format("{}: {}\n", options.out.string(), platform.description);
   std::cout << fmt::format("{} of {} numbers are assumed, until something better tells:\n", guesses, numbers.size());
   for (const std::string& line : imported.assumed) std::cout << "    " << line << "\n";
+  if (!is_nccl_log(source)) return ExitCode::ok;
+  const NcclLog log = read_nccl_log(source);
+  const std::vector<std::string> beside = beside_log(platform, log);
+  if (!beside.empty()) {
+    std::cout << fmt::format("What NCCL{} has logged, and what -p nccl does on this platform{}:\n",
+                             log.version.empty() ? "" : " " + log.version,
+                             platform.release == nullptr ? "" : " by the tables of " + platform.release->name);
+  }
+  for (const std::string& line : beside) std::cout << "    " << line << "\n";
   return ExitCode::ok;
 }
 
@@ -48,9 +58,11 @@ void add_import_command(Program& program) {
       "import", "Write a platform from what another tool says of a node; what it does not tell is assumed, and marked");
   const auto options = std::make_shared<ImportOptions>();
   command
-      ->add_option("file", options->file,
-                   "The output of 'nvidia-smi topo -m', the file of NCCL_TOPO_DUMP_FILE, or that of 'lstopo FILE.xml'; "
-                   "its content says which it is")
+      ->add_option(
+          "file", options->file,
+          "The output of 'nvidia-smi topo -m' or '-q -x', the file of NCCL_TOPO_DUMP_FILE, what NCCL logs with "
+          "NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING, or the file of 'lstopo FILE.xml'; its "
+          "content says which it is")
       ->required()
       ->type_name("FILE");
   command->option_defaults()->group("Output");

@@ -1,5 +1,9 @@
 #include <algorithm>
+#include <cmath>
 #include <iostream>
+#include <set>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -7,6 +11,7 @@
 
 #include "model/cli/question.hpp"
 #include "model/study/sensitivity.hpp"
+#include "platforms/machine/platform_numbers.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/output_options.hpp"
 #include "protocols/bench/cli/progress.hpp"
@@ -18,11 +23,32 @@ namespace {
 struct SensitivityOptions {
   Question question{};
   bool all = false;
+  bool strict = false;
 };
 
 constexpr std::size_t kTop = 20;
 
-void print(const Sensitivity& found, bool all) {
+using Paths = std::set<std::string>;
+
+/// Numbers that are guesses.
+Paths assumed_of(const Platform& platform) {
+  Paths paths;
+  for (const NumberEntry& number : all_numbers(platform)) {
+    if (number.source.quality == Quality::assumed) paths.insert(number.path);
+  }
+  return paths;
+}
+
+/// Those among the influences that make more than `share` of the time: by one per cent more they move it by so much.
+std::vector<std::string> assumed_with(const Sensitivity& found, const Paths& assumed, double share) {
+  std::vector<std::string> texts;
+  for (const auto& [path, text, percent] : found.influences) {
+    if (std::abs(percent) > share && assumed.contains(path)) texts.push_back(fmt::format("{} ({})", path, text));
+  }
+  return texts;
+}
+
+void print(const Sensitivity& found, const Paths& assumed, bool all) {
   std::cout << fmt::format("{:>9}  {:<52} {}\n", "time", "when one per cent is added to", "which is");
   const std::size_t shown = all ? found.influences.size() : std::min(kTop, found.influences.size());
   for (std::size_t i = 0; i < shown; ++i) {
@@ -35,13 +61,17 @@ void print(const Sensitivity& found, bool all) {
   if (!found.refused.empty()) {
     std::cout << fmt::format("{} that cannot change alone: {}\n", found.refused.size(), fmt::join(found.refused, ", "));
   }
+  constexpr double kMuch = 0.05;
+  if (const auto much = assumed_with(found, assumed, kMuch); !much.empty()) {
+    std::cout << fmt::format("assumed, and more than 5 % of the time: {}\n", fmt::join(much, ", "));
+  }
   std::cout << fmt::format("{} numbers have no influence\n", found.without.size());
 }
 
-nlohmann::json to_json(const Sensitivity& found) {
+nlohmann::json to_json(const Sensitivity& found, const Paths& assumed) {
   nlohmann::json influences = nlohmann::json::array();
   for (const auto& [path, text, percent] : found.influences) {
-    influences.push_back({{"path", path}, {"value", text}, {"percent", percent}});
+    influences.push_back({{"path", path}, {"value", text}, {"percent", percent}, {"assumed", assumed.contains(path)}});
   }
   return {{"kind", "twinlink-sensitivity"}, {"schema", 1},
           {"time_us", found.time_us},       {"path", found.path},
@@ -75,15 +105,21 @@ ExitCode sensitivity(SensitivityOptions options, const std::string& command_line
   const std::string size = asked.sizes.empty() ? "" : " of " + format_size(asked.sizes.front());
   std::cout << fmt::format("{}{} {} on {}{}: {:.3f} us, {}\n", asked.name, size, asked.where, platform.name,
                            asked.by.empty() ? "" : " by " + asked.by, found.time_us, found.path);
-  print(found, options.all);
-  nlohmann::json json = to_json(found);
+  const Paths assumed = assumed_of(platform);
+  print(found, assumed, options.all);
+  nlohmann::json json = to_json(found, assumed);
   json.update(asked.words);
   json["program"] = program_name();
   json["command"] = command_line;
   json["environment"] = environment_of(platform, question.platform);
   if (!asked.sizes.empty()) json["bytes"] = asked.sizes.front().count();
   bench::write_json_option(question.job.workload.json, json);
-  return ExitCode::ok;
+  const auto guesses = options.strict ? assumed_with(found, assumed, 0) : std::vector<std::string>{};
+  if (guesses.empty()) return ExitCode::ok;
+  throw Error(
+      fmt::format("--strict: this time goes by {} assumed number{}: {}. Probes tell them (twinlink-real probe, "
+                  "twinlink-validate calibrate), or --set",
+                  guesses.size(), guesses.size() == 1 ? "" : "s", fmt::join(guesses, ", ")));
 }
 
 }  // namespace
@@ -123,6 +159,8 @@ void add_sensitivity_command(Program& program) {
     }
     const bench::OptionGroup outputs(command, "Output");
     command.add_flag("--all", options->all, fmt::format("Show all numbers with an influence, not the first {}", kTop));
+    command.add_flag("--strict", options->strict, "Fail if the time depends on a number that is assumed")
+        ->group("Limits");
     const CLI::Option* const size = command.get_option(of_workload ? "--begin" : "--size");
     return [&program, options, size] {
       bench::SweepOptions& sweep = options->question.job.workload.sweep;

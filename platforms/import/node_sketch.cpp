@@ -407,15 +407,18 @@ class Builder {
     return rate;
   }
 
-  /// Bridges of virtual machines say of links what they are not.
-  void note_slow(std::size_t gpu, const std::optional<Sourced<Rate>>& rate) {
+  /// No faster than 16 lanes of generation 2.
+  static bool is_slow(const Rate& rate) {
     constexpr int kSlow = 2;
-    if (!rate || models_[gpu].pcie.value_or(0) <= kSlow) return;
-    if (rate->value.bytes_per_second() > pcie_rate(kSlow, kWidest, "")->value.bytes_per_second() * 1.01) return;
+    return rate.bytes_per_second() <= pcie_rate(kSlow, kWidest, "")->value.bytes_per_second() * 1.01;
+  }
+
+  /// Bridges of virtual machines say of links what they are not.
+  void note_slow(const std::string& name, const Rate& rate, const std::string& where) {
     note(
-        fmt::format("{}: {} GB/s of PCIe on its way, where it has Gen{}: bridges of virtual machines tell less than "
-                    "there is. --set nodes.links.{}-pcie.bandwidth says better",
-                    gpu_name(gpu), rate->value.bytes_per_second() / 1e9, *models_[gpu].pcie, gpu_name(gpu)));
+        fmt::format("{0}: {1} GB/s of PCIe on its way, where {2}: bridges of virtual machines tell less than there is. "
+                    "--set nodes.links.{0}-pcie.bandwidth says better",
+                    name, rate.bytes_per_second() / 1e9, where));
   }
 
   void add_pcie() {
@@ -441,7 +444,11 @@ class Builder {
           assume("PCIe links of GPUs are as they run now, and those of idle GPUs run slower", Better::xml);
         }
       }
-      note_slow(i, rate);
+      constexpr int kNewer = 3;
+      const int generation = models_[i].pcie.value_or(0);
+      if (rate && generation >= kNewer && is_slow(rate->value)) {
+        note_slow(gpu_name(i), rate->value, fmt::format("it has Gen{}", generation));
+      }
       add(gpu_name(i), gpus[i], rate.value_or(assumed_pcie(models_[i])));
     }
     // Adapters are as new as the newest GPU.
@@ -454,6 +461,11 @@ class Builder {
     for (std::size_t i = tree_.hubs().size(); i-- > 0;) {
       const PcieTree::Hub& hub = tree_.hubs()[i];
       const PcieTree::Uplink way = tree_.up(hub.bridge);
+      const Rate below = widest_below.at(hub.name).value;
+      if (way.rate && is_slow(way.rate->value) && !is_slow(below)) {
+        note_slow(hub.name, way.rate->value,
+                  fmt::format("devices below it have {} GB/s", below.bytes_per_second() / 1e9));
+      }
       add(hub.name, way,
           way.rate.value_or(assumed(widest_below.at(hub.name).value, "as wide as the widest link below the switch")));
     }

@@ -1,5 +1,5 @@
 // What other tools say of a node: nvidia-smi topo -m, NCCL's topology XML, hwloc's XML.
-#include "platforms/import/import_topology.hpp"
+#include "platforms/import/texts/import_topology.hpp"
 #include "platforms/reader/platform_writer.hpp"
 #include "tests/fuzz/targets.hpp"
 

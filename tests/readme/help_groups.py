@@ -28,7 +28,7 @@ HEADINGS = {
     "Arrays": "global element in-place shares kind decomposition parts",
     "Output": "format json csv report timeline trace trace-times links critical-path expect samples out all",
     "Several pairs": "all-pairs pairs",
-    "Limits": "max-error max-p95 max-slower force",
+    "Limits": "max-error max-p95 max-slower force strict",
     "Files of other tools": "size table test",
     "Options": "help version list-options label title resume folder numbers dot fidelity base tolerance line min simulated-on "
                "hwloc-xml compare",

@@ -87,7 +87,8 @@ ExitCode run_import(const ImportOptions& options) {
 }  // namespace
 
 void add_file_wishes(CLI::App& command, ImportWishes& wishes) {
-  bench::add_read_option(command, "--size", "SIZE", "512M", "Bytes of each copy of nvbandwidth: its --bufferSize",
+  bench::add_read_option(command, "--size", "SIZE", "512M, of SuperBench 64M",
+                         "Bytes of each copy of nvbandwidth or SuperBench",
                          [&wishes](const std::string& text) { read_size(text, wishes); });
   bench::add_count_option(command, "--ranks", 2, kMostRanks, "told by the file", "How many ranks a collective had",
                           [&wishes](int ranks) { wishes.ranks = ranks; });
@@ -96,7 +97,7 @@ void add_file_wishes(CLI::App& command, ImportWishes& wishes) {
       ->type_name("NAME");
   constexpr int kMostTables = 1'000'000;
   bench::add_count_option(command, "--table", 1, kMostTables, "the only one",
-                          "Which table of a file of OSU or nccl-tests that holds several",
+                          "Which table of a file that holds several, of OSU, nccl-tests or SuperBench",
                           [&wishes](int table) { wishes.table = table; });
 }
 
@@ -105,9 +106,8 @@ void add_import_command(CLI::App& app, Action& action) {
   auto& command = *app.add_subcommand("import", "Turn another tool's numbers into a result or probe file");
   command.footer(
       "osu: the text of osu_latency, osu_bw, osu_bibw, osu_mbw_mr or osu_multi_lat, and of collectives such as "
-      "osu_allreduce. nvbandwidth and nccl-tests: their text, or the JSON of -j and -J. A collective becomes a "
-      "workload "
-      "file. What a file does not tell stays absent.");
+      "osu_allreduce. nvbandwidth and nccl-tests: their text, or the JSON of -j and -J. superbench: its "
+      "results-summary.jsonl. A collective becomes a workload file. What a file does not tell stays absent.");
   command.add_option("file", options->file, "What the tool wrote")->type_name("FILE")->required();
   command.add_option("--out,--json", options->out, "The file to write, as JSON")
       ->type_name("FILE")
@@ -118,7 +118,7 @@ void add_import_command(CLI::App& app, Action& action) {
     bench::add_read_option(command, name, type, shown_default, description,
                            [options, read](const std::string& text) { read(text, *options); });
   };
-  add("--from", "NAME", "told by the file", "The tool: osu, nvbandwidth, nccl-tests",
+  add("--from", "NAME", "told by the file", "The tool: osu, nvbandwidth, nccl-tests, superbench",
       [](const std::string& text, ImportOptions& all) { all.tool = find_tool(text); });
   const bench::OptionGroup group(command, "What the file does not tell");
   add("-p,--protocol", "NAME", "any", "The protocol that a curve is to be compared with",

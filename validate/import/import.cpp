@@ -3,6 +3,8 @@
 #include <array>
 #include <cctype>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,7 +19,7 @@
 namespace twinlink::validate {
 namespace {
 
-constexpr Words<Tool> kTools{"osu", "nvbandwidth", "nccl-tests"};
+constexpr Words<Tool> kTools{"osu", "nvbandwidth", "nccl-tests", "superbench"};
 
 const nlohmann::json& require_json(Tool tool, const Content& content, const std::string& file) {
   if (const auto* json = std::get_if<nlohmann::json>(&content)) return *json;
@@ -58,13 +60,21 @@ Content read_content(std::istream& stream, const std::filesystem::path& file) {
   // Launchers begin their lines with '['. An empty file is broken JSON rather than text: result files are what is
   // mostly read.
   const int first = stream.peek();
-  if (first == '{' || first == std::ifstream::traits_type::eof()) return bench::parse_json(stream, file);
+  if (first == std::ifstream::traits_type::eof()) return bench::parse_json(stream, file);
+  if (first == '{') {
+    // Not by getline(), which keeps to itself what is wrong with a packed file.
+    std::string text{std::istreambuf_iterator<char>(stream), {}};
+    if (is_superbench(text)) return text;
+    std::istringstream whole(std::move(text));
+    return bench::parse_json(whole, file);
+  }
   return blanks + bench::read_text(stream, file);
 }
 
 std::optional<Tool> recognise(const Content& content) {
   if (const auto* text = std::get_if<std::string>(&content)) {
     const auto has = [&](std::string_view words) { return text->find(words) != std::string::npos; };
+    if (is_superbench(*text)) return Tool::superbench;
     if (has("OSU ") && has(" Test")) return Tool::osu;
     if (has("algbw") && has("busbw")) return Tool::nccl_tests;
     if (has("bandwidth (GB/s)") && (has("nvbandwidth") || has("Running "))) return Tool::nvbandwidth;
@@ -78,6 +88,7 @@ std::optional<Tool> recognise(const Content& content) {
 }
 
 Imported import_content(Tool tool, const Content& content, const std::string& file, const ImportWishes& wishes) {
+  if (tool == Tool::superbench) return import_superbench(require_text(tool, content, file), file, wishes);
   const bool curve = tool != Tool::nvbandwidth;
   const bool nccl_text = tool == Tool::nccl_tests && is_text(content);
   if (!nccl_text && !wishes.test.empty()) throw UsageError(fmt::format("--test: {} names its test", file));
@@ -97,6 +108,8 @@ Imported import_content(Tool tool, const Content& content, const std::string& fi
     case Tool::nccl_tests:
       if (nccl_text) return import_nccl_text(require_text(tool, content, file), file, wishes);
       return import_nccl_tests(require_json(tool, content, file), file, wishes);
+    case Tool::superbench:
+      break;
   }
   throw UsageError("unknown tool");
 }
@@ -106,7 +119,8 @@ Imported import_file(const std::filesystem::path& file, std::optional<Tool> tool
   if (!tool) tool = recognise(content);
   if (!tool) {
     throw InputError(fmt::format(
-        "{}: error: is neither the text of an OSU micro-benchmark nor text or JSON of nvbandwidth or nccl-tests",
+        "{}: error: is neither the text of an OSU micro-benchmark nor text or JSON of nvbandwidth or nccl-tests, nor "
+        "results of SuperBench",
         file.string()));
   }
   return import_content(*tool, content, file.string(), wishes);

@@ -23,9 +23,10 @@ namespace twinlink::validate {
 enum class Tool {
   osu,          ///< the OSU micro-benchmarks' text: latency, bw, bibw, mbw_mr, multi_lat, and collectives
   nvbandwidth,  ///< nvbandwidth's text, or -j
-  nccl_tests    ///< nccl-tests' text, or -J FILE
+  nccl_tests,   ///< nccl-tests' text, or -J FILE
+  superbench    ///< SuperBench's results-summary.jsonl: copies, or collectives of nccl-tests
 };
-/// "osu", "nvbandwidth", "nccl-tests".
+/// "osu", "nvbandwidth", "nccl-tests", "superbench".
 std::string_view to_string(Tool tool);
 /// A UsageError lists all.
 Tool find_tool(std::string_view name);
@@ -37,7 +38,7 @@ struct ImportWishes {
   std::optional<int> window{};              ///< curves: messages of one exchange
   std::string from{};                       ///< curves: NODE/GPU of the sender
   std::string to{};                         ///< curves: NODE/GPU of the receiver
-  std::optional<Bytes> size{};              ///< nvbandwidth: of each copy, which its file never tells
+  std::optional<Bytes> size{};              ///< copies: of each, which their files never tell
   std::optional<int> table{};               ///< of curves and collectives: which of several, counted from 1
   std::optional<int> ranks{};               ///< collectives: how many took part
   std::string test{};                       ///< nccl-tests' text: the program that wrote it

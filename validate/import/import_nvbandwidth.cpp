@@ -167,6 +167,10 @@ class NvbandwidthReader {
 
 }  // namespace
 
+bench::ProbeFindings read_copies(const nlohmann::json& testcases, const std::string& file, Bytes size) {
+  return NvbandwidthReader(file, size).read(testcases);
+}
+
 bench::ProbeFile import_nvbandwidth(const nlohmann::json& content, const std::string& file,
                                     const ImportWishes& wishes) {
   Members members = Members(content, file).members("nvbandwidth");
@@ -187,7 +191,7 @@ bench::ProbeFile import_nvbandwidth(const nlohmann::json& content, const std::st
   bench::ProbeFile probes{.world = "measured",
                           .program = program,
                           .environment = nlohmann::json{{bench::kOriginMember, std::move(origin)}},
-                          .findings = NvbandwidthReader(file, wishes.size.value_or(kDefaultSize)).read(testcases)};
+                          .findings = read_copies(testcases, file, wishes.size.value_or(kDefaultSize))};
   if (!wishes.size) {
     probes.findings.notes.push_back(fmt::format(
         "nvbandwidth does not tell how large its copies were: {}, unless its --bufferSize was given; --size says so",

@@ -15,6 +15,11 @@ Imported import_osu(const std::string& text, const std::string& file, const Impo
 bench::ProbeFile import_nvbandwidth(const nlohmann::json& content, const std::string& file, const ImportWishes& wishes);
 /// What nvbandwidth prints, as its JSON would have it.
 nlohmann::json read_nvbandwidth_text(const std::string& text, const std::string& file);
+/// Copies of `size`, as nvbandwidth names their tests: a name, "Passed", and a matrix of GB/s each.
+bench::ProbeFindings read_copies(const nlohmann::json& testcases, const std::string& file, Bytes size);
+Imported import_superbench(const std::string& text, const std::string& file, const ImportWishes& wishes);
+/// Is a text lines of JSON, as SuperBench writes them?
+bool is_superbench(std::string_view text);
 Imported import_nccl_tests(const nlohmann::json& content, const std::string& file, const ImportWishes& wishes);
 Imported import_nccl_text(const std::string& text, const std::string& file, const ImportWishes& wishes);
 

@@ -39,6 +39,22 @@ TEST(ImportProgram, SaysWhatTheUserMustKnow) {
               HasSubstr("4 x Tesla V100-SXM2-32GB"));
 }
 
+TEST(ImportProgram, HoldsWhatNcclHasLoggedAgainstItsProtocol) {
+  const std::string out = ::testing::TempDir() + "twinlink-logged.yaml";
+  EXPECT_THAT(
+      said("import tests/data/nccl_log.txt --out '" + out + "'"),
+      AllOf(
+          HasSubstr("What NCCL 2.28.9 has logged, and what -p nccl does on this platform by the tables of nccl-2.28:"),
+          HasSubstr("    settings: NCCL NCCL_SOCKET_IFNAME=eth0, -p nccl does not know them\n"),
+          HasSubstr("    ring that is found: 12 of 30 GB/s, neighbours NVL, both\n"),
+          HasSubstr("    channels: 24, both\n"), HasSubstr("    ring of channel 0 and 1: 0 1 2 3, both\n"),
+          HasSubstr("    ring of channel 3: 2 3 0, both\n"),
+          HasSubstr("    ring of channel 2: NCCL 0 2 1 3, -p nccl 0 1 2 3\n"),
+          HasSubstr("    way from rank 0 to 1: P2P, both\n"),
+          HasSubstr("    way from rank 2 to 3: NCCL SHM, -p nccl P2P\n"),
+          HasSubstr("    AllReduce of 1073741824 B: ring simple, 24 channels, both\n")));
+}
+
 TEST(ImportProgram, WritesNothingWhereItDoesNotUnderstand) {
   const std::string out = ::testing::TempDir() + "twinlink-not-imported.yaml";
   EXPECT_THAT(said("import README.md --out '" + out + "'", 2), HasSubstr("README.md:1: error: "));

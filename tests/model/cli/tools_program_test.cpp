@@ -97,6 +97,20 @@ TEST(SensitivityProgram, ShowsTheLargestFirstAndCountsTheRest) {
   EXPECT_THAT(ended, ContainsRegex("\n[0-9]+ numbers have no influence\n$"));
 }
 
+TEST(SensitivityProgram, TellsWhatIsAssumedAndStrictRefusesIt) {
+  const std::string fermi = "sensitivity keeneland-kids -p gpudirect-v2 --from 0/1 --to 0/2 -b 64M ";
+  const std::string guesses =
+      "twinlink-sim: error: --strict: this time goes by 3 assumed numbers: gpu_types.m2090.copies.peer.overhead (2 "
+      "us), "
+      "mpi.intra_node.control (600 ns), mpi.intra_node.send_overhead (200 ns). Probes tell them";
+  EXPECT_THAT(said(fermi + "--strict", 1), HasSubstr(guesses));
+  EXPECT_THAT(said(fermi), Not(HasSubstr("assumed, and more than 5 %")));
+  EXPECT_THAT(
+      said(fermi + "-o engine=kernel-push"),
+      HasSubstr("\nassumed, and more than 5 % of the time: gpu_types.m2090.copies.kernel-push.rate (5 GB/s)\n"));
+  EXPECT_THAT(said("sensitivity h200-nvlink -p gpudirect-v2 -b 64M --strict"), HasSubstr("numbers have no influence"));
+}
+
 TEST(SensitivityProgram, SetComesFirst) {
   const Ended ended =
       run("sensitivity keeneland-kids -p gpudirect-v2 --from 0/1 --to 0/2 -b 64M "

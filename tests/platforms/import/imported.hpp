@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "platforms/import/import_topology.hpp"
+#include "platforms/import/texts/import_topology.hpp"
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/reader/platform_writer.hpp"
 #include "platforms/topology/topology.hpp"

@@ -1,4 +1,4 @@
-#include "platforms/import/topo_text.hpp"
+#include "platforms/import/texts/topo_text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -102,6 +102,7 @@ class Reader {
     int number = 0;
     for (std::string line; std::getline(lines, line);) read_line(plain(line), ++number);
     if (columns_.empty()) refuse_text(text);
+    result_.states = read_adapter_states(text);
     check();
     if (!result_.peer_access.empty() && result_.peer_access.size() != gpus()) {
       throw InputError(fmt::format("{}: error: topo -p2p has {} GPUs, and topo -m has {}", file_,
@@ -122,6 +123,12 @@ class Reader {
       fail(1,
            "this is a tree of lspci or lstopo as text, which tells no rates. What is read is the file that 'lstopo "
            "topo.xml' writes");
+    }
+    if (has("NCCL INFO ")) {
+      fail(
+          1,
+          "this log of NCCL has no whole tree of the machine, which stands between '=== System' and '====='. What logs "
+          "it is NCCL_DEBUG=INFO with NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING");
     }
     fail(1,
          "no line is the first one of the matrix of nvidia-smi topo -m, which begins with GPU0, and XML of NCCL or "

@@ -1,4 +1,4 @@
-#include "platforms/import/xml_text.hpp"
+#include "platforms/import/texts/xml_text.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "platforms/import/gpu_models.hpp"
-#include "platforms/import/import_topology.hpp"
-#include "platforms/import/xml_text.hpp"
+#include "platforms/import/texts/import_topology.hpp"
+#include "platforms/import/texts/xml_text.hpp"
 
 namespace twinlink::platforms {
 namespace {

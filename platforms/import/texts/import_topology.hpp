@@ -1,4 +1,5 @@
-// A platform from what another tool says of a node: nvidia-smi topo -m, NCCL's topology XML, hwloc's XML.
+// A platform from what another tool says of a node: nvidia-smi topo -m or -q -x, NCCL's topology XML or its log,
+// hwloc's XML.
 #pragma once
 
 #include <string>
@@ -16,5 +17,6 @@ SketchedPlatform import_topology(const std::string& text, const std::string& fil
 // For import_topology().
 NodeDescription describe_topo_matrix(const std::string& text, const std::string& file);
 NodeDescription describe_nccl_xml(const std::string& text, const std::string& file);
+NodeDescription describe_nvidia_smi_xml(const std::string& text, const std::string& file);
 
 }  // namespace twinlink::platforms

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "platforms/import/texts/adapter_states.hpp"
+
 namespace twinlink::platforms {
 
 /// A row of the matrix: a GPU or an adapter.
@@ -26,8 +28,9 @@ struct TopoText {
   std::string origin = "nvidia-smi topo -m";
   bool names_nvlinks = true;
   std::vector<TopoRow> rows{};
-  std::map<int, std::string> models{};          ///< of GPUs, by number
-  std::map<std::string, std::string> legend{};  ///< of adapters
+  std::map<int, std::string> models{};           ///< of GPUs, by number
+  std::map<std::string, std::string> legend{};   ///< of adapters
+  std::map<std::string, AdapterState> states{};  ///< by their names
   /// By GPU and GPU, as in NodeDescription; no rows: no table says it.
   std::vector<std::vector<std::string>> peer_access{};
   std::vector<std::string> notes{};  ///< what the user must know

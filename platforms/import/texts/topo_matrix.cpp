@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "platforms/import/gpu_models.hpp"
-#include "platforms/import/import_topology.hpp"
-#include "platforms/import/topo_text.hpp"
+#include "platforms/import/texts/import_topology.hpp"
+#include "platforms/import/texts/topo_text.hpp"
 
 namespace twinlink::platforms {
 namespace {
@@ -180,6 +180,17 @@ class MatrixImport {
       } else {
         const auto name = text_.legend.find(row.name);
         facts.name = name == text_.legend.end() ? row.name : name->second;
+        const auto state = text_.states.find(facts.name);
+        if (state != text_.states.end() && !state->second.up) {
+          node_.notes.push_back(facts.name + " has no port that is active, and is left out");
+          continue;
+        }
+        constexpr double kGigabit = 1e9 / 8;
+        if (state != text_.states.end() && state->second.gigabits > 0) {
+          facts.ports = {
+              Rate{state->second.gigabits * kGigabit},
+              {Quality::derived, fmt::format("{} Gbit/s of active ports, before headers", state->second.gigabits)}};
+        }
       }
       node_.pci.push_back(std::move(facts));
     }
