@@ -124,7 +124,8 @@ Seconds simulate(const Platform& platform, std::span<const Place> places,
   // Deadlines of waits that have ended may lie behind it.
   Seconds end{};
   std::deque<SimRank> ranks;
-  for (int number = 0; number < static_cast<int>(world.standing()); ++number) {
+  for (int place = 0; place < static_cast<int>(world.standing()); ++place) {
+    const int number = options.folding == nullptr ? place : options.folding->standing().at(place);
     SimRank& rank = ranks.emplace_back(world, RankId{number});
     loop.scheduler().add([&body, &rank, &end] {
       body(rank);
