@@ -134,6 +134,7 @@ MessageTimes simulate_job(const Platform& platform, const SimulatedJob& job) {
 
 Timed timed(const SimulatedJob& job, int at_once, bench::OnProgress on_progress) {
   return {.simulate = [job](const Platform& platform) { return simulate_job(platform, job); },
+          .shares_process = job.simulation.engine != SimulationOptions::Engine::exact,
           .at_once = at_once,
           .on_progress = std::move(on_progress)};
 }
