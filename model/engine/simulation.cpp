@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -84,19 +85,9 @@ class FaultWatch {
   std::map<const LaterFault*, double> before_;  ///< bytes that had crossed the part when it came
 };
 
-}  // namespace
-
-Seconds simulate(const Platform& platform, std::span<const Place> places,
-                 const std::function<void(MeasuredRank&)>& body, const SimulationOptions& options) {
-  assert(!s4u::Engine::is_initialized() && "one simulation per process");
-  const Topology topology(platform);
-  const bool one_node = std::ranges::adjacent_find(places, std::not_equal_to(), &Place::node) == places.end();
-  if (options.engine == SimulationOptions::Engine::exact && platform.fabric && has_detours(*platform.fabric) &&
-      !one_node) {
-    throw UsageError(
-        "--engine exact: SimGrid shares links among flows whose ways are fixed, and packets of this fabric go round "
-        "full ones, unless --set fabric.routing=d-mod-k");
-  }
+/// The one of this process, with our settings.
+void start_simgrid(std::optional<s4u::Engine>& engine) {
+  assert(!s4u::Engine::is_initialized() && "one simulation per process has SimGrid");
   // SimGrid takes its log settings from a command line only; without them it prints every setting.
   std::string program = "twinlink";
   std::string quiet = "--log=root.thres:critical";
@@ -108,13 +99,28 @@ Seconds simulate(const Platform& platform, std::span<const Place> places,
   std::array<char*, 3> arguments{program.data(), quiet.data(), nullptr};
 #endif
   int count = static_cast<int>(arguments.size()) - 1;
-  s4u::Engine engine(&count, arguments.data());
+  engine.emplace(&count, arguments.data());
   for (const SimGridSetting& setting : simgrid_settings()) {
     s4u::Engine::set_config(setting.name + ":" + setting.value);
   }
   s4u::Engine::set_config(std::string("contexts/stack-size:") + kStackKiB);
+}
 
-  EventLoop loop(engine, options.engine == SimulationOptions::Engine::exact);
+}  // namespace
+
+Seconds simulate(const Platform& platform, std::span<const Place> places,
+                 const std::function<void(MeasuredRank&)>& body, const SimulationOptions& options) {
+  const Topology topology(platform);
+  const bool one_node = std::ranges::adjacent_find(places, std::not_equal_to(), &Place::node) == places.end();
+  if (options.engine == SimulationOptions::Engine::exact && platform.fabric && has_detours(*platform.fabric) &&
+      !one_node) {
+    throw UsageError(
+        "--engine exact: SimGrid shares links among flows whose ways are fixed, and packets of this fabric go round "
+        "full ones, unless --set fabric.routing=d-mod-k");
+  }
+  std::optional<s4u::Engine> engine;
+  if (options.engine == SimulationOptions::Engine::exact) start_simgrid(engine);
+  EventLoop loop(engine ? &*engine : nullptr);
   Machine machine(loop.network(), topology, places, options.folding);
   SimWorld world(topology, machine, loop, places, options.observer, options.folding);
   world.programs.observer = options.on_block_step;
@@ -124,7 +130,8 @@ Seconds simulate(const Platform& platform, std::span<const Place> places,
   // Deadlines of waits that have ended may lie behind it.
   Seconds end{};
   std::deque<SimRank> ranks;
-  for (int number = 0; number < static_cast<int>(world.standing()); ++number) {
+  for (int place = 0; place < static_cast<int>(world.standing()); ++place) {
+    const int number = options.folding == nullptr ? place : options.folding->standing().at(place);
     SimRank& rank = ranks.emplace_back(world, RankId{number});
     loop.scheduler().add([&body, &rank, &end] {
       body(rank);

@@ -57,7 +57,7 @@ struct SimulationOptions {
 
 /// Runs `body` once per place, or per rank that stands for others, all in simulated parallel, and returns the simulated
 /// time at the end. The first exception of any rank ends all ranks and is rethrown. Ranks that wait for each other for
-/// ever are an Error. Once per process: SimGrid's engine cannot be started a second time.
+/// ever are an Error. With SimGrid's flows once per process, for its engine cannot be started a second time.
 Seconds simulate(const Platform& platform, std::span<const Place> places,
                  const std::function<void(MeasuredRank&)>& body, const SimulationOptions& options = {});
 

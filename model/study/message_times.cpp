@@ -1,5 +1,6 @@
 #include "model/study/message_times.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -43,20 +44,15 @@ MessageTimes times_or_refusal(const std::function<MessageTimes()>& simulate) {
 }
 
 /// In a child process.
-std::string answer_of(const std::function<MessageTimes()>& simulate) {
+nlohmann::json answer_of(const std::function<MessageTimes()>& simulate) {
   const MessageTimes times = times_or_refusal(simulate);
   nlohmann::json sizes = nlohmann::json::array();
   for (const Bytes size : times.sizes) sizes.push_back(size.count());
-  return bench::to_text({{"us", times.us},
-                         {"ways", times.ways},
-                         {"path", times.path},
-                         {"refused", times.refused},
-                         {"bytes", std::move(sizes)},
-                         {"algorithms", times.algorithms}});
+  return {{"us", times.us},           {"ways", times.ways},        {"path", times.path},
+          {"refused", times.refused}, {"bytes", std::move(sizes)}, {"algorithms", times.algorithms}};
 }
 
-MessageTimes read_answer(const std::string& text) {
-  const nlohmann::json answer = nlohmann::json::parse(text);
+MessageTimes read_answer(const nlohmann::json& answer) {
   MessageTimes times{.ways = answer.at("ways").get<std::vector<std::string>>(),
                      .path = answer.at("path").get<std::string>(),
                      .refused = answer.at("refused").get<std::string>(),
@@ -66,9 +62,30 @@ MessageTimes read_answer(const std::string& text) {
   return times;
 }
 
-std::vector<MessageTimes> read_answers(const std::vector<std::string>& texts) {
-  std::vector<MessageTimes> all;
-  for (const std::string& text : texts) all.push_back(read_answer(text));
+/// In child processes that each have several, for to begin one takes as long as a short simulation.
+std::vector<MessageTimes> in_children(std::size_t count, const std::function<nlohmann::json(std::size_t)>& answer,
+                                      std::size_t each, int at_once, const bench::OnProgress& on_progress) {
+  const std::size_t children = (count + each - 1) / each;
+  std::vector<std::function<std::string()>> works;
+  for (std::size_t child = 0; child < children; ++child) {
+    // Neighbours take about as long: each child has some of all.
+    works.emplace_back([&, child] {
+      nlohmann::json answers = nlohmann::json::array();
+      for (std::size_t i = child; i < count; i += children) answers.push_back(answer(i));
+      return bench::to_text(answers);
+    });
+  }
+  bench::OnProgress tell;
+  if (on_progress) tell = [&](std::size_t ended, std::size_t) { on_progress(ended * count / children, count); };
+  const std::vector<std::string> texts = in_child_processes(works, at_once, tell);
+  std::vector<MessageTimes> all(count);
+  for (std::size_t child = 0; child < children; ++child) {
+    std::size_t i = child;
+    for (const nlohmann::json& one : nlohmann::json::parse(texts[child])) {
+      all[i] = read_answer(one);
+      i += children;
+    }
+  }
   return all;
 }
 
@@ -76,25 +93,23 @@ std::vector<MessageTimes> read_answers(const std::vector<std::string>& texts) {
 
 Timed timed(const TimesPlan& plan, int at_once, bench::OnProgress on_progress) {
   return {.simulate = [plan](const Platform& platform) { return simulate_messages(platform, plan); },
+          .shares_process = true,
           .at_once = at_once,
           .on_progress = std::move(on_progress)};
 }
 
 std::vector<MessageTimes> message_times(std::span<const std::function<Platform()>> platforms, const Timed& what) {
-  std::vector<std::function<std::string()>> works;
-  for (const auto& platform : platforms) {
-    works.emplace_back([&] { return answer_of([&] { return what.simulate(platform()); }); });
-  }
-  return read_answers(in_child_processes(works, what.at_once, what.on_progress));
+  const auto answer = [&](std::size_t i) { return answer_of([&] { return what.simulate(platforms[i]()); }); };
+  return in_children(platforms.size(), answer, 1, what.at_once, what.on_progress);
 }
 
 std::vector<MessageTimes> times_on(const Platform& platform, std::span<const Timed> all, int at_once,
                                    const bench::OnProgress& on_progress) {
-  std::vector<std::function<std::string()>> works;
-  for (const Timed& what : all) {
-    works.emplace_back([&] { return answer_of([&] { return what.simulate(platform); }); });
-  }
-  return read_answers(in_child_processes(works, at_once, on_progress));
+  constexpr std::size_t kMost = 32;
+  const bool may_share = std::ranges::all_of(all, &Timed::shares_process);
+  const std::size_t each = all.size() / (static_cast<std::size_t>(at_once) * 4);
+  const auto answer = [&](std::size_t i) { return answer_of([&] { return all[i].simulate(platform); }); };
+  return in_children(all.size(), answer, may_share ? std::clamp<std::size_t>(each, 1, kMost) : 1, at_once, on_progress);
 }
 
 }  // namespace twinlink::model

@@ -38,10 +38,11 @@ struct MessageTimes {
 /// How `refused` begins where a message was not delivered.
 inline constexpr std::string_view kNotDelivered = "not delivered";
 
-/// What is timed on each platform, in a process of its own. Its UsageError or UnavailableError says what is not
+/// What is timed on each platform, in another process. Its UsageError or UnavailableError says what is not
 /// allowed.
 struct Timed {
   std::function<MessageTimes(const Platform&)> simulate{};
+  bool shares_process = false;      ///< may several be simulated in one process, one after the other?
   int at_once = 1;                  ///< simulations at a time
   bench::OnProgress on_progress{};  ///< told of simulations
 };

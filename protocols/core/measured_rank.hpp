@@ -8,6 +8,7 @@
 
 #include "protocols/core/payload.hpp"
 #include "protocols/core/rank.hpp"
+#include "protocols/core/standing.hpp"
 #include "protocols/core/transform.hpp"
 
 namespace twinlink {
@@ -16,9 +17,11 @@ class MeasuredRank : public Rank {
  public:
   using Rank::Rank;
 
-  /// Ranks 0 to standing()-1 run, and each other one does what one of these does: all of them, but in a simulation of
-  /// ranks that are alike.
-  [[nodiscard]] virtual int standing() const { return ranks(); }
+  /// The ranks that run, of which each other one does what one does: all of them, but in a simulation of ranks that are
+  /// alike.
+  [[nodiscard]] virtual Standing standing() const { return {}; }
+  /// How many these are.
+  [[nodiscard]] int running() const { return ranks() / standing().count; }
   /// How long this rank's CPU has been busy so far with what it started, took in and copied. Waiting does not count in
   /// a simulation; it does on a real machine, where a rank that waits asks again and again. Empty: the backend does not
   /// measure it.

@@ -11,7 +11,7 @@ class DecoratedRank : public MeasuredRank {
   explicit DecoratedRank(MeasuredRank& inner) : MeasuredRank(inner.position()), inner_(inner) {}
 
   Seconds now() override { return inner_.now(); }
-  [[nodiscard]] int standing() const override { return inner_.standing(); }
+  [[nodiscard]] Standing standing() const override { return inner_.standing(); }
   [[nodiscard]] std::optional<Seconds> cpu_time() const override { return inner_.cpu_time(); }
   [[nodiscard]] Seconds silence_of(RankId peer) override { return inner_.silence_of(peer); }
   [[nodiscard]] const Path& path_to(RankId peer) const override { return inner_.path_to(peer); }

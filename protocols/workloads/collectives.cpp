@@ -16,18 +16,21 @@ std::uint64_t value_of(const Shape& shape, int rank) {
 
 /// Cubes of 1 to n add up to the square of what 1 to n add up to.
 std::uint64_t sum_of_all(const Shape& shape) {
-  const auto n = static_cast<std::uint64_t>(shape.distinct == 0 ? shape.ranks : shape.distinct);
+  const auto n = static_cast<std::uint64_t>(shape.distinct());
   const std::uint64_t sum = n * (n + 1) / 2;
   return sum * sum * (static_cast<std::uint64_t>(shape.ranks) / n);
 }
 
 Slice all_of(std::uint64_t elements) { return {Where::data, 0, elements}; }
 
-/// Of the whole buffer; or, where ranks have contents again, of the stretches that lie elsewhere on who has them.
+/// Of the whole buffer. Where ranks have contents again, stretches that lie elsewhere on who has them are alike.
 std::vector<Mark> marks_of(const Shape& shape, std::uint64_t elements, std::uint64_t value) {
-  if (shape.distinct == 0) return {{all_of(elements), value}};
+  if (shape.standing.count == 1) return {{all_of(elements), value}};
+  const int parts = shape.ranks / std::max(1, shape.standing.stride / shape.per_node);
+  if (elements % static_cast<std::uint64_t>(parts) == 0) {
+    return {{all_of(elements), value, elements / static_cast<std::uint64_t>(parts)}};
+  }
   std::vector<Mark> marks;
-  const int parts = shape.ranks / std::max(1, shape.distinct / shape.per_node);
   for (int part = 0; part < parts; ++part) marks.push_back({part_of(elements, parts, part), value});
   return marks;
 }

@@ -106,14 +106,14 @@ View Buffers::data(std::uint64_t elements) const { return data_.slice(Bytes{}, b
 
 void prepare(MeasuredRank& rank, const Schedule& schedule, const Buffers& buffers) {
   rank.fill(buffers.data(schedule.data), kSentinel);
-  for (const Mark& mark : schedule.before) rank.fill(buffers.view(mark.slice), summable(mark.value));
+  for (const Mark& mark : schedule.before) rank.fill(buffers.view(mark.slice), summable(mark.value, mark.period));
 }
 
 namespace {
 
 std::optional<std::string> fault_in(MeasuredRank& rank, std::span<const Mark> marks, const Buffers& buffers) {
   for (const Mark& mark : marks) {
-    const Verdict verdict = rank.check(buffers.view(mark.slice), summable(mark.value));
+    const Verdict verdict = rank.check(buffers.view(mark.slice), summable(mark.value, mark.period));
     if (verdict.intact()) continue;
     return to_string(verdict) + " of the elements from " + std::to_string(mark.slice.begin) + " on";
   }
@@ -145,7 +145,7 @@ class Lane {
       if (step.after > other.ended_) rank_.wait_until([&] { return other.ended_ >= step.after || other.failed_; });
       if (step.after > other.ended_) return {};
       if (watch_.fault != nullptr) {
-        for (const Mark& mark : step.fresh) rank_.fill(buffers_.view(mark.slice), summable(mark.value));
+        for (const Mark& mark : step.fresh) rank_.fill(buffers_.view(mark.slice), summable(mark.value, mark.period));
       }
       Outcome outcome = run(step);
       if (!outcome.ok()) {

@@ -33,7 +33,7 @@ class GroupRank final : public DecoratedRank {
         group_(group) {}
 
   [[nodiscard]] const Path& path_to(RankId peer) const override { return DecoratedRank::path_to(outside(peer)); }
-  [[nodiscard]] int standing() const override { return ranks(); }
+  [[nodiscard]] Standing standing() const override { return {}; }
   [[nodiscard]] Seconds silence_of(RankId peer) override { return inner().silence_of(outside(peer)); }
   Answer check_peer_access(RankId peer) override { return inner().check_peer_access(outside(peer)); }
   void look_up_pointer(RankId peer) override { inner().look_up_pointer(outside(peer)); }

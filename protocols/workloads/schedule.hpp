@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "protocols/core/protocol.hpp"
+#include "protocols/core/standing.hpp"
 #include "protocols/core/units.hpp"
 
 namespace twinlink::workloads {
@@ -74,6 +75,7 @@ struct Together {
 struct Mark {
   Slice slice{};
   std::uint64_t value = 0;
+  std::uint64_t period = 0;  ///< elements after which it begins again, on whoever has the slice; 0: never
 };
 
 /// First what the GPU computes; then all transfers, at the same time; then what is local, in order. Transfers with one
@@ -125,13 +127,14 @@ struct KvCache {
 /// Ranks and how they lie: rank r is on node r / per_node.
 struct Shape {
   int ranks = 2;
-  int per_node = 1;   ///< divides `ranks`
-  Experts experts{};  ///< of what goes to them
-  KvCache kv{};       ///< of the workload of that name
-  int distinct = 0;   ///< after so many ranks contents are those of the first ones again; 0: none are
+  int per_node = 1;     ///< divides `ranks`
+  Experts experts{};    ///< of what goes to them
+  KvCache kv{};         ///< of the workload of that name
+  Standing standing{};  ///< who stands for whom has the same contents
 
-  /// The rank whose contents it has.
-  [[nodiscard]] int content_of(int rank) const { return distinct == 0 ? rank : rank % distinct; }
+  /// A number of what a rank has, from 0 to distinct()-1; each is that of as many ranks.
+  [[nodiscard]] int content_of(int rank) const { return standing.place_of(rank); }
+  [[nodiscard]] int distinct() const { return ranks / standing.count; }
 };
 
 /// The part of rank `index` of `count`, where `elements` are shared out: the first ones have one more.

@@ -113,10 +113,12 @@ class Steps {
       }
       if (i == 0) {  // what an earlier one has left there is no result of this one
         for (const Mark& mark : of_group.after) step.fresh.push_back({moved(mark.slice, room), 0});
-        for (const Mark& mark : of_group.before) step.fresh.push_back({moved(mark.slice, room), mark.value});
+        for (const Mark& mark : of_group.before)
+          step.fresh.push_back({moved(mark.slice, room), mark.value, mark.period});
       }
       if (i + 1 == of_group.steps.size()) {
-        for (const Mark& mark : of_group.after) step.expected.push_back({moved(mark.slice, room), mark.value});
+        for (const Mark& mark : of_group.after)
+          step.expected.push_back({moved(mark.slice, room), mark.value, mark.period});
       }
       add(std::move(step));
     }

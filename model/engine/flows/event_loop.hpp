@@ -22,8 +22,9 @@ namespace twinlink::model {
 /// is outside of SimGrid's actors.
 class EventLoop {
  public:
-  /// In the one engine of this process, which must not have a platform yet. `exact`: SimGrid has the flows.
-  EventLoop(simgrid::s4u::Engine& engine, bool exact);
+  /// `engine`: SimGrid has the flows, in the one engine of this process, which must not have a platform yet. Null:
+  /// there is no SimGrid.
+  explicit EventLoop(simgrid::s4u::Engine* engine);
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
@@ -43,17 +44,18 @@ class EventLoop {
   bool pass();
   void arm(Seconds when);
 
-  simgrid::s4u::Engine& engine_;
+  void run_in_simgrid();
+
+  simgrid::s4u::Engine* engine_;
   Clock clock_;
   Scheduler scheduler_;
-  simgrid::s4u::NetZone* zone_;
-  simgrid::s4u::Host* home_;
+  simgrid::s4u::Host* home_ = nullptr;  ///< SimGrid's
   MaxMinFlows own_;
   std::optional<SimGridFlows> simgrid_{};  ///< instead of `own_`
   std::exception_ptr failure_{};
   Seconds armed_ = kNever;                          ///< when SimGrid's timer is due
   simgrid::kernel::timer::Timer* timer_ = nullptr;  ///< SimGrid's, which deletes it
-  simgrid::s4u::SemaphorePtr end_ = simgrid::s4u::Semaphore::create(0);
+  simgrid::s4u::SemaphorePtr end_{};
   bool ended_ = false;
 };
 

@@ -12,7 +12,7 @@ RankId Folding::seen_by(RankId peer, RankId rank) const {
   const int peers = peer.value / nodes_.per_node;
   const int by = peers - node(peers);
   const int from = rank.value / nodes_.per_node;
-  const int to = nodes_.move == Move::shift ? (from - by + nodes_.nodes) % nodes_.nodes : from ^ by;
+  const int to = nodes_.moved(from, nodes_.move == Move::shift ? nodes_.nodes - by : by);
   return RankId{to * nodes_.per_node + rank.value % nodes_.per_node};
 }
 

@@ -30,7 +30,7 @@ Content::Segments::const_iterator Content::segment_at(const Segments& segments, 
 Content::Segment Content::part_of(const Segment& segment, std::uint64_t begin, std::uint64_t end) {
   Segment part = segment;
   part.begin = std::max(segment.begin, begin);
-  part.source += part.begin - segment.begin;
+  part.source = segment.source_at(part.begin);
   part.end = std::min(segment.end, end);
   return part;
 }
@@ -52,7 +52,8 @@ void Content::replace(std::uint64_t begin, std::uint64_t end, std::span<const Se
     if (!merged.empty()) {
       Segment& last = merged.back();
       const bool continues = last.defined == segment.defined && last.seed == segment.seed &&
-                             (!last.defined || last.source + (last.end - last.begin) == segment.source);
+                             last.period == segment.period &&
+                             (!last.defined || last.source_at(last.end) == segment.source);
       if (continues) {
         last.end = segment.end;
         return;
@@ -77,7 +78,12 @@ void Content::replace(std::uint64_t begin, std::uint64_t end, std::span<const Se
 void Content::fill(Bytes at, Bytes length, Payload pattern) {
   const std::uint64_t begin = at.count();
   const std::uint64_t end = begin + length.count();
-  const Segment filled{.begin = begin, .end = end, .seed = pattern.seed, .source = 0, .defined = true};
+  const Segment filled{.begin = begin,
+                       .end = end,
+                       .seed = pattern.seed,
+                       .source = 0,
+                       .defined = true,
+                       .period = pattern.period * sizeof(std::uint64_t)};
   replace(begin, end, {&filled, 1});
 }
 
@@ -138,13 +144,14 @@ void Content::add(const Content& other) {
   auto b = theirs.begin();
   for (std::uint64_t begin = 0; begin < size_;) {
     const std::uint64_t end = std::min(a->end, b->end);
-    const std::uint64_t source = a->source + (begin - a->begin);
+    const std::uint64_t source = a->source_at(begin);
     Segment sum{.begin = begin, .end = end};
     const bool whole_elements = source % sizeof(std::uint64_t) == 0;
     if (a->defined && b->defined && is_summable({a->seed}) && is_summable({b->seed}) && whole_elements &&
-        source == b->source + (begin - b->begin)) {
+        a->period == b->period && source == b->source_at(begin)) {
       sum.seed = summable(a->seed + b->seed).seed;
       sum.source = source;
+      sum.period = a->period;
       sum.defined = true;
     }
     sums.push_back(sum);
@@ -176,7 +183,8 @@ Verdict Content::check(Bytes at, Bytes length, Payload pattern) const {
   Verdict verdict;
   slice(at, length).for_each([&](const Segment& segment) {
     if (!verdict.intact()) return;
-    if (segment.defined && segment.seed == pattern.seed && segment.source == segment.begin) return;
+    const bool same = segment.seed == pattern.seed && segment.period == pattern.period * sizeof(std::uint64_t);
+    if (segment.defined && same && segment.source == segment.wrapped(segment.begin)) return;
     const bool untouched = segment.defined && segment.seed == kSentinel.seed;
     verdict = {untouched ? Verdict::Kind::dropped : Verdict::Kind::scrambled, Bytes{segment.begin}};
   });

@@ -35,13 +35,19 @@ class Content {
   friend bool operator==(const Content& a, const Content& b);
 
  private:
-  /// Bytes from `begin` to the next segment: byte `begin + i` is byte `source + i` of pattern `seed`.
+  /// Bytes from `begin` to the next segment: byte `begin + i` is byte `source + i` of pattern `seed`, which begins
+  /// again after `period` bytes; 0: never.
   struct Segment {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
     std::uint64_t seed = 0;
-    std::uint64_t source = 0;
+    std::uint64_t source = 0;  ///< below the period
     bool defined = false;
+    std::uint64_t period = 0;
+
+    [[nodiscard]] std::uint64_t wrapped(std::uint64_t at) const { return period == 0 ? at : at % period; }
+    /// Which byte of the pattern is at a place of the content.
+    [[nodiscard]] std::uint64_t source_at(std::uint64_t at) const { return wrapped(source + (at - begin)); }
 
     friend bool operator==(const Segment&, const Segment&) = default;
   };

@@ -50,7 +50,9 @@ class SimRank final : public MeasuredRank {
   void finish();
 
   Seconds now() override { return world_.now(); }
-  [[nodiscard]] int standing() const override { return static_cast<int>(world_.standing()); }
+  [[nodiscard]] Standing standing() const override {
+    return world_.folding == nullptr ? Standing{} : world_.folding->standing();
+  }
   [[nodiscard]] std::optional<Seconds> cpu_time() const override { return cpu_.worked(); }
   [[nodiscard]] const Path& path_to(RankId peer) const override;
   Answer check_peer_access(RankId peer) override;

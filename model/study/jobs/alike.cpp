@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -80,23 +79,49 @@ int nodes_of_domain(const Topology& topology, int nodes) {
 /// Ranks by the nodes that stand for all, and who each of them stands for.
 class Moves {
  public:
-  explicit Moves(const Folding::Nodes& nodes) : nodes_(nodes), folding_(nodes, {}) {}
+  explicit Moves(const Folding::Nodes& nodes) : nodes_(nodes), folding_(nodes, {}) {
+    for (int place = 0; place < folding_.ranks(); ++place) standing_.push_back(folding_.standing().at(place));
+  }
 
   [[nodiscard]] const Folding::Nodes& nodes() const { return nodes_; }
-  [[nodiscard]] int standing() const { return folding_.ranks(); }
-  [[nodiscard]] int count() const { return nodes_.nodes / nodes_.standing; }
+  [[nodiscard]] Standing contents() const { return folding_.standing(); }
+  [[nodiscard]] const std::vector<int>& standing() const { return standing_; }  ///< ranks
+  [[nodiscard]] int count() const { return nodes_.standing.count; }
   /// Where the move of that number brings a rank; 0: nowhere.
   [[nodiscard]] int moved(int rank, int move) const {
-    const int node = rank / nodes_.per_node;
-    const int by = move * nodes_.standing;
-    const int to = nodes_.move == Folding::Move::shift ? (node + by) % nodes_.nodes : node ^ by;
+    const int to = nodes_.moved(rank / nodes_.per_node, move * nodes_.standing.stride);
     return to * nodes_.per_node + rank % nodes_.per_node;
   }
 
  private:
   Folding::Nodes nodes_;
   Folding folding_;
+  std::vector<int> standing_{};
 };
+
+/// Whoever is moved by the second is moved so by the first.
+bool has_all_of(const Folding::Nodes& all, const Folding::Nodes& some) {
+  const auto [stride, count] = some.standing;
+  return all.move == some.move && stride % all.standing.stride == 0 &&
+         stride * count <= all.standing.stride * all.standing.count;
+}
+
+/// Those that there may be, where so many nodes share links: the most moves first.
+std::vector<Folding::Nodes> moves_of(int nodes, int per_node, int together) {
+  std::vector<Folding::Nodes> all;
+  for (int count = nodes / together; count > 1; --count) {
+    if (nodes % count != 0) continue;
+    for (int stride = together; stride * count <= nodes; stride += together) {
+      Folding::Nodes by{.nodes = nodes, .standing = {.stride = stride, .count = count}, .per_node = per_node};
+      if (stride * count == nodes) all.push_back(by);
+      by.move = Folding::Move::exclusive_or;
+      const bool bits =
+          std::has_single_bit(static_cast<unsigned>(count)) && std::has_single_bit(static_cast<unsigned>(stride));
+      if (bits && nodes % (stride * count) == 0) all.push_back(by);
+    }
+  }
+  return all;
+}
 
 /// In any order, for places in memory move as ranks do.
 bool hold_the_same(std::span<const Mark> some, std::span<const Mark> others) {
@@ -218,43 +243,34 @@ class AlikeSearch {
     if (messages > kMostMessages) return {.why_all = fmt::format("{} messages are too many to compare", messages)};
     const int per_node = static_cast<int>(ranks_of_node(places_));
     const int nodes = shape_.ranks / per_node;
-    const int together = nodes_of_domain(topology_, nodes);
-    std::map<Folding::Move, int> alike_by;  // the nodes of which schedules are those of all; 0: not found yet
-    for (int standing = together; 2 * standing <= nodes; standing += together) {
-      if (nodes % standing != 0) continue;
-      for (const Folding::Move move : {Folding::Move::shift, Folding::Move::exclusive_or}) {
-        const bool bits =
-            std::has_single_bit(static_cast<unsigned>(nodes)) && std::has_single_bit(static_cast<unsigned>(standing));
-        if (move == Folding::Move::exclusive_or && !bits) continue;
-        const Moves moves({.move = move, .nodes = nodes, .standing = standing, .per_node = per_node});
-        // Whoever does the same as all nodes that are so far on does so as some of them.
-        int& known = alike_by[move];
-        if (known == 0 && schedules_move(moves)) known = standing;
-        if (known == 0 || standing % known != 0) continue;
-        if (auto links = links_of(moves))
-          return {.folding = std::make_shared<Folding>(moves.nodes(), std::move(*links))};
-      }
+    std::vector<Folding::Nodes> known;  // schedules move so
+    for (const Folding::Nodes& by : moves_of(nodes, per_node, nodes_of_domain(topology_, nodes))) {
+      const Moves moves(by);
+      // Who does the same by many moves does so by some of them.
+      const bool is_known = std::ranges::any_of(known, [&](const auto& all) { return has_all_of(all, by); });
+      if (!is_known && !schedules_move(moves)) continue;
+      if (!is_known) known.push_back(by);
+      if (auto links = links_of(moves)) return {.folding = std::make_shared<Folding>(by, std::move(*links))};
     }
-    const bool any = std::ranges::any_of(alike_by, [](const auto& of) { return of.second != 0; });
-    return {.why_all = any ? "nodes that do the same have other ways through the fabric"
-                           : "no two nodes do the same, or with other lengths"};
+    return {.why_all = known.empty() ? "no two nodes do the same, or with other lengths"
+                                     : "nodes that do the same have other ways through the fabric"};
   }
 
  private:
   /// Of contents those of rank 0 are looked at: whoever else is wrong there learns that when they are verified.
   [[nodiscard]] bool schedules_move(const Moves& moves) const {
-    const auto schedule = [&](int rank, Bytes size, int distinct) {
+    const auto schedule = [&](int rank, Bytes size, Standing standing) {
       Shape shape = shape_;
-      shape.distinct = distinct;
+      shape.standing = standing;
       return bench::schedule_of(work_, algorithm_, shape, rank, size);
     };
-    const int distinct = moves.standing();
+    const Standing same = moves.contents();
     for (const Bytes size : work_.sizes) {
-      if (!hold_the_same(schedule(0, size, distinct), schedule(moves.moved(0, 1), size, distinct))) return false;
-      for (int rank = 0; rank < moves.standing(); ++rank) {
-        const Schedule first = schedule(rank, size, 0);
+      if (!hold_the_same(schedule(0, size, same), schedule(moves.moved(0, 1), size, same))) return false;
+      for (const int rank : moves.standing()) {
+        const Schedule first = schedule(rank, size, {});
         for (int move = 1; move < moves.count(); ++move) {
-          const Schedule other = schedule(moves.moved(rank, move), size, 0);
+          const Schedule other = schedule(moves.moved(rank, move), size, {});
           if (!do_the_same(first, other, [&](int peer) { return moves.moved(peer, move); })) return false;
         }
       }
@@ -265,7 +281,7 @@ class AlikeSearch {
   [[nodiscard]] std::optional<Folding::Links> links_of(const Moves& moves) const {
     LinkClasses classes;
     if (!topology_.platform().fabric) return classes.classes(moves.count());
-    for (int rank = 0; rank < moves.standing(); ++rank) {
+    for (const int rank : moves.standing()) {
       const Schedule schedule = bench::schedule_of(work_, algorithm_, shape_, rank, work_.sizes.front());
       for (const RankId peer : workloads::peers_of(schedule)) {
         if (place(rank).node == place(peer.value).node) continue;

@@ -89,7 +89,7 @@ ReadyJob ready_job(const Platform& platform, SimulatedJob job) {
   if (static_cast<int>(ready.places.size()) < job.alike_from) return ready;
   ready.alike = find_alike(platform, ready.places, ready.plan);
   if (!ready.alike.folding) return ready;
-  ready.plan.shape->distinct = ready.alike.folding->ranks();
+  ready.plan.shape->standing = ready.alike.folding->standing();
   const bool exact = job.simulation.engine == SimulationOptions::Engine::exact;
   if (exact) ready.take_all("--engine exact shares links among the flows of each rank");
   return ready;
@@ -98,7 +98,7 @@ ReadyJob ready_job(const Platform& platform, SimulatedJob job) {
 void ReadyJob::take_all(std::string why) {
   if (!alike.folding) return;
   alike = {.why_all = std::move(why)};
-  plan.shape->distinct = 0;
+  plan.shape->standing = {};
 }
 
 void let_faults_begin(bench::WorkloadPlan& plan, SimulationOptions& simulation, std::function<void()>& begins) {
@@ -135,6 +135,7 @@ MessageTimes simulate_job(const Platform& platform, const SimulatedJob& job) {
 
 Timed timed(const SimulatedJob& job, int at_once, bench::OnProgress on_progress) {
   return {.simulate = [job](const Platform& platform) { return simulate_job(platform, job); },
+          .shares_process = job.simulation.engine != SimulationOptions::Engine::exact,
           .at_once = at_once,
           .on_progress = std::move(on_progress)};
 }

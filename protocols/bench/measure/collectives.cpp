@@ -129,11 +129,13 @@ void meet_all(MeasuredRank& rank, Patience patience) {
 }
 
 int least_of_all(MeasuredRank& rank, int mine, Patience patience) {
-  const int ranks = rank.standing();
-  const int self = rank.id().value;
+  const int ranks = rank.running();
+  const Standing standing = rank.standing();
+  const int self = standing.place_of(rank.id().value);
+  const auto at = [&](int place) { return RankId{standing.at(place % ranks)}; };
   for (int distance = 1; distance < ranks; distance *= 2) {
-    send_control_now(rank, RankId{(self + distance) % ranks}, ControlMessage(mine), patience);
-    mine = std::min(mine, recv_control_now(rank, RankId{(self + ranks - distance) % ranks}, patience).as<int>());
+    send_control_now(rank, at(self + distance), ControlMessage(mine), patience);
+    mine = std::min(mine, recv_control_now(rank, at(self + ranks - distance), patience).as<int>());
   }
   return mine;
 }
@@ -215,13 +217,18 @@ std::vector<std::string> gather(MeasuredRank& rank, std::string_view mine, Patie
     return {};
   }
   std::vector<std::string> texts{std::string(mine)};
-  for (int guest = 1; guest < rank.standing(); ++guest) texts.push_back(recv_text(rank, RankId{guest}, patience));
+  const Standing standing = rank.standing();
+  for (int guest = 1; guest < rank.running(); ++guest) {
+    texts.push_back(recv_text(rank, RankId{standing.at(guest)}, patience));
+  }
   return texts;
 }
 
 std::string scatter(MeasuredRank& rank, const std::vector<std::string>& texts, Patience patience) {
   if (rank.id() != RankId{0}) return recv_text(rank, RankId{0}, patience);
-  for (int guest = 1; guest < rank.standing(); ++guest) {
+  const Standing standing = rank.standing();
+  for (int place = 1; place < rank.running(); ++place) {
+    const int guest = standing.at(place);
     send_text(rank, RankId{guest}, texts[static_cast<std::size_t>(guest)], patience);
   }
   return texts.front();

@@ -254,7 +254,7 @@ class WorkloadRun {
     std::vector<std::string> texts(static_cast<std::size_t>(shape_.ranks), "[]");
     if (self_ == 0) {
       Shape shape = shape_;
-      shape.distinct = 0;  // of contents nobody asks, and to list those of all ranks takes long
+      shape.standing = {};  // of contents nobody asks, and to list those of all ranks takes long
       job.turns.emplace(*job.algorithm, shape, job.elements);
       if (job.turns->known() && (!alone || job.turns->count() != 1)) job.timed = turns_to_time(*job.turns);
       std::vector<nlohmann::json> lists(texts.size(), nlohmann::json::array());
@@ -301,11 +301,12 @@ class WorkloadRun {
     }
     if (self_ != 0) return;
     // Ranks that others stand for take what these do.
-    const auto standing = static_cast<std::size_t>(rank_.standing());
+    const Standing standing = rank_.standing();
     for (std::size_t i = 0; i < us.size(); ++i) {
-      of_all[i] *= static_cast<std::size_t>(shape_.ranks) / standing;
-      for (std::size_t rank = standing; rank < static_cast<std::size_t>(shape_.ranks); ++rank) {
-        us[i].push_back(us[i][rank - standing]);
+      of_all[i] *= static_cast<std::size_t>(standing.count);
+      const std::vector<double> ran = std::exchange(us[i], {});
+      for (int rank = 0; rank < shape_.ranks; ++rank) {
+        us[i].push_back(ran[static_cast<std::size_t>(standing.place_of(rank))]);
       }
     }
     const double longest = job.turns->longest_us(times_of_kinds(*job.turns, job.timed, us, of_all));
@@ -419,7 +420,8 @@ class WorkloadRun {
     prepare(rank_, schedule, *buffers_);
     if (work_.sums_on_host) {
       for (const workloads::Mark& mark : schedule.before) {
-        rank_.fill({on_gpu_, bytes_of(mark.slice.begin), bytes_of(mark.slice.length)}, summable(mark.value));
+        rank_.fill({on_gpu_, bytes_of(mark.slice.begin), bytes_of(mark.slice.length)},
+                   summable(mark.value, mark.period));
       }
       rank_.fill(buffers_->data(schedule.data), kSentinel);
     }
@@ -456,6 +458,7 @@ class WorkloadRun {
     if (work_.training && !plan_.company.meet) point.training = take_apart(algorithm, size, times);
     if (self_ != 0) return {};
     take_times(point, times);
+    point.slowest_rank = rank_.standing().at(point.slowest_rank);
     // A job without a message takes no time, and has no rate.
     const double us = point.time_us.median;
     point.algorithm_MBps = us > 0 ? static_cast<double>(size.count()) / us : 0;

@@ -44,6 +44,26 @@ TEST(Content, PiecesInTheirPlacesMakeTheWhole) {
   EXPECT_EQ(target, source);
 }
 
+/// Stretches of four elements: whoever has one has any other.
+TEST(Content, WhatBeginsAgainMayComeFromAnyOfItsBeginnings) {
+  const Payload three = summable(3, 4);
+  Content source(96_B);
+  source.fill(0_B, 96_B, three);
+  Content target(96_B);
+  target.fill(0_B, 96_B, kSentinel);
+  target.write(0_B, source.slice(32_B, 64_B));
+  target.write(64_B, source.slice(0_B, 32_B));
+  EXPECT_TRUE(verdict(target, 0_B, 96_B, three).intact());
+  EXPECT_EQ(target, source);
+  EXPECT_FALSE(verdict(target, 0_B, 96_B, summable(3)).intact()) << "it does not begin again";
+  target.write(8_B, source.slice(48_B, 8_B));
+  EXPECT_EQ(verdict(target, 0_B, 96_B, three).first_bad, 8_B) << "two elements further on in the pattern";
+  Content sum(64_B);
+  sum.fill(0_B, 64_B, summable(4, 4));
+  sum.add(source.slice(32_B, 64_B));
+  EXPECT_TRUE(verdict(sum, 0_B, 64_B, summable(7, 4)).intact());
+}
+
 TEST(Content, TellsDroppedFromScrambledAndWhere) {
   Content source(64_B);
   source.fill(0_B, 64_B, kA);

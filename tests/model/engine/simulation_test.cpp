@@ -32,14 +32,15 @@ using Body = std::function<void(MeasuredRank&)>;
 Seconds run(std::vector<Place> places, const Body& body) { return simulate(sample_platform(), places, body); }
 
 TEST(Simulation, SimGridHasTheSettingsThatSuitTheseMachines) {
-  run({kLoneGpu}, [](Rank&) {
+  const auto body = [](Rank&) {
     using simgrid::config::get_value;
     EXPECT_EQ(get_value<std::string>("network/model"), "CM02");
     EXPECT_EQ(get_value<double>("network/TCP-gamma"), 0);
     EXPECT_FALSE(get_value<bool>("network/crosstraffic"));
     EXPECT_EQ(get_value<double>("surf/precision"), 1e-12);
     EXPECT_EQ(get_value<std::string>("network/optim"), "Lazy");
-  });
+  };
+  simulate(sample_platform(), std::vector{kLoneGpu}, body, {.engine = SimulationOptions::Engine::exact});
 }
 
 TEST(Simulation, ACopyCostsOverheadThenLatencyThenFlow) {

@@ -89,7 +89,8 @@ std::pair<const workloads::Workload*, const workloads::Algorithm*> algorithm_of(
   }
 }
 
-/// Of every two, one has nothing in it that keeps nodes from being alike but its algorithm and its fabric's routing.
+/// Of every two, one has nothing in it that keeps nodes from being alike but its algorithm, its fabric's routing, and
+/// where its leaves are even a last one with fewer nodes.
 RandomJob random_job(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto below = [&](std::uint64_t limit) { return static_cast<int>(random() % limit); };
@@ -99,8 +100,8 @@ RandomJob random_job(std::uint64_t seed) {
                                                   "lassen",     "gb200-nvl72"};
   const std::string& name = kNames[static_cast<std::size_t>(below(kNames.size()))];
   const int nodes = std::array{2, 3, 4, 6, 8, 8, 12, 16, 16, 32, 64}[static_cast<std::size_t>(below(11))];
-  int leaf = std::array{1, 2, 4, 5, 8}[static_cast<std::size_t>(below(5))];
-  while (regular && nodes % leaf != 0) --leaf;
+  int leaf = std::array{1, 2, 4, 5, 6, 8, 12}[static_cast<std::size_t>(below(7))];
+  while (regular && nodes % leaf != 0 && leaf % 2 != 0) --leaf;
   const int leaves = (nodes + leaf - 1) / leaf;
   static const std::array kShapes{FabricShape::one_switch, FabricShape::fat_tree, FabricShape::rails,
                                   FabricShape::fat_tree,   FabricShape::torus,    FabricShape::dragonfly};
@@ -200,6 +201,10 @@ TEST(Alike, NodesStandForAllThatTheyCanBeMovedTo) {
   EXPECT_THAT(standing(machine("selene", 8, FabricShape::fat_tree, {4, 2}), job_of("all-reduce", "ring", 64, 1_MiB)),
               Pair(32, ""));
   EXPECT_THAT(standing(fives, job_of("all-to-all", "pairwise", 80, Bytes{80 * 8})), Pair(40, ""));
+  EXPECT_THAT(
+      standing(machine("selene", 16, FabricShape::rails, {6, 3}), job_of("all-reduce", "hierarchical", 128, 1_MiB)),
+      Pair(64, ""))
+      << "the last leaf has four nodes, and neighbours can be exchanged";
   EXPECT_THAT(standing(machine("gb200-nvl72", 36, FabricShape::one_switch, {}),
                        job_of("all-reduce", "ring", 144, Bytes{144 * 8})),
               Pair(72, ""))
@@ -241,14 +246,20 @@ TEST(Alike, WhatDiffersIsSimulatedRankByRank) {
 
 /// Round the circle of five nodes of which one stands for all, and of four by their bits.
 TEST(Folding, WhoSendsIsWhoWouldSendToTheRankThatStandsForThePeer) {
-  const Folding shift({.move = Folding::Move::shift, .nodes = 5, .standing = 1, .per_node = 2}, {});
+  const Folding shift({.move = Folding::Move::shift, .nodes = 5, .standing = {.stride = 1, .count = 5}, .per_node = 2},
+                      {});
   EXPECT_EQ(shift.ranks(), 2);
   EXPECT_EQ(shift.standing_for(RankId{7}), RankId{1});
   EXPECT_EQ(shift.seen_by(RankId{2}, RankId{1}), RankId{9}) << "to the next node, from the one before";
   EXPECT_EQ(shift.seen_by(RankId{1}, RankId{0}), RankId{0}) << "within the node as ever";
-  const Folding bits({.move = Folding::Move::exclusive_or, .nodes = 4, .standing = 2, .per_node = 1}, {});
+  const Folding bits(
+      {.move = Folding::Move::exclusive_or, .nodes = 4, .standing = {.stride = 2, .count = 2}, .per_node = 1}, {});
   EXPECT_EQ(bits.seen_by(RankId{3}, RankId{0}), RankId{2});
   EXPECT_EQ(bits.seen_by(RankId{1}, RankId{0}), RankId{0});
+  const Folding pairs({.move = Folding::Move::exclusive_or, .nodes = 6, .standing = {.count = 2}, .per_node = 2}, {});
+  EXPECT_EQ(pairs.ranks(), 6);
+  EXPECT_EQ(pairs.standing_for(RankId{7}), RankId{5}) << "of nodes 2 and 3 the former";
+  EXPECT_EQ(pairs.seen_by(RankId{7}, RankId{0}), RankId{2}) << "from node 0 to node 3, as from node 1 to node 2";
 }
 
 TEST(Alike, RandomJobsTakeWhatTheyTakeWithEachRank) {

@@ -22,7 +22,6 @@ using ::testing::ThrowsMessage;
 /// A clock and a scheduler, as a simulation has them.
 class Loop {
  public:
-  Loop() : arguments_{program_.data(), nullptr}, engine_(&count_, arguments_.data()), loop_(engine_, false) {}
   [[nodiscard]] Clock& clock() { return loop_.clock(); }
   [[nodiscard]] Scheduler& scheduler() { return loop_.scheduler(); }
   /// To the end of all.
@@ -32,11 +31,7 @@ class Loop {
   }
 
  private:
-  std::string program_ = "clock_test";
-  std::array<char*, 2> arguments_;
-  int count_ = 1;
-  simgrid::s4u::Engine engine_;
-  EventLoop loop_;
+  EventLoop loop_{nullptr};
 };
 
 TEST(Clock, TimersActInTheOrderOfTheirTimesAndThenOfTheirSetting) {
