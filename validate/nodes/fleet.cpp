@@ -64,7 +64,7 @@ class Judge {
     if (!result_.plan.base.empty()) base_ = platforms::read_platform(result_.plan.base);
     if (base_) require_machine();
     EqualsPlan plan = result_.plan.equals;
-    if (base_) {
+    if (base_ && !plan.patterns) {
       plan.patterns = [this](const auto& keys, const auto& places) { return patterns_of(*base_, keys, places); };
     }
     result_.equals = hold_among_equals(result_.files, plan);
