@@ -280,7 +280,20 @@ void Job::agree(const std::function<void()>& check) {
 }
 
 void Job::run(const std::function<void(MeasuredRank&)>& work) {
-  together(*parts_->mpi, parts_->host, [&] { work(rank()); });
+  constexpr Seconds kOthers{2};
+  together(*parts_->mpi, parts_->host, [&] {
+    try {
+      work(rank());
+    } catch (const AgreedError&) {
+      throw;
+    } catch (const Error& error) {
+      // What all refuse before they begin is said once, and ends in order.
+      const bool refusal = error.exit_code() == ExitCode::bad_usage || error.exit_code() == ExitCode::unavailable;
+      if (!refusal || !parts_->mpi->all_come(kOthers)) throw;
+      parts_->agreed_to_end = true;
+      throw_agreed(*parts_->mpi, {error.what(), error.exit_code()});
+    }
+  });
   meet();
 }
 
