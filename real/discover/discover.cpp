@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -53,13 +54,24 @@ void take_gpus(platforms::NodeDescription& node, const Nvml& nvml) {
   }
 }
 
+/// By bus id; nothing without a driver, of which others have said what there is to say.
+std::map<std::string, bench::GpuHealth> health_of_gpus() {
+  try {
+    return Nvml().health();
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 /// What was found, and what the platform only assumes.
-nlohmann::json found_json(const platforms::NodeDescription& node, const std::vector<std::string>& notes) {
+nlohmann::json found_json(const platforms::NodeDescription& node, const std::map<std::string, bench::GpuHealth>& health,
+                          const std::vector<std::string>& notes) {
   nlohmann::json gpus = nlohmann::json::array();
   for (const platforms::GpuFacts& gpu : node.gpus) {
     int links = 0;
     for (const platforms::GpuLinks& each : gpu.links) links += each.count;
     gpus.push_back({{"model", gpu.model}, {"uuid", gpu.uuid}, {"bus_id", gpu.bus_id}, {"nvlinks", links}});
+    if (const auto told = health.find(gpu.bus_id); told != health.end()) gpus.back()["health"] = told->second;
   }
   nlohmann::json peers = nlohmann::json::array();
   for (const auto& row : node.peer_access) {
@@ -106,9 +118,13 @@ ExitCode discover(const DiscoverOptions& options, std::ostream& output) {
   const platforms::SketchedPlatform found = platforms::sketch(
       node, fmt::format("Written by twinlink-real discover: {}, as {} describes it", node.name, node.origin),
       base ? &*base : nullptr);
-  if (!options.json.empty()) bench::write_json_file(options.json, found_json(node, found.notes));
+  const auto health = options.hwloc_xml.empty() ? health_of_gpus() : std::map<std::string, bench::GpuHealth>{};
+  if (!options.json.empty()) bench::write_json_file(options.json, found_json(node, health, found.notes));
   const std::string text = platforms::platform_text(found.platform, found.heading);
   for (const std::string& remark : found.notes) note(remark);
+  for (const auto& [bus_id, told] : health) {
+    for (const std::string& finding : bench::health_findings({}, told)) note(fmt::format("{}: {}", bus_id, finding));
+  }
   if (options.out.empty()) {
     output << text;
   } else {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <source_location>
 #include <utility>
 
@@ -128,6 +129,70 @@ class GpuReader {
   Device device_;
 };
 
+/// What of a GPU's health NVML tells.
+class HealthReader {
+ public:
+  HealthReader(const Functions& functions, Device device) : nvml_(functions), device_(device) {}
+
+  bench::GpuHealth read() {
+    read_memory();
+    read_links();
+    take<unsigned>("sm_clock_mhz", nvml_.clock, nvml::kClockSm);
+    take<unsigned>("sm_clock_mhz_max", nvml_.max_clock, nvml::kClockSm);
+    take<unsigned>("temperature_c", nvml_.temperature, nvml::kSensorOfGpu);
+    take<unsigned long long>("throttle_reasons", nvml_.throttle_reasons);
+    for (const auto& [name, policy] :
+         {std::pair{"hot_ns", nvml::kThermalPolicy}, std::pair{"out_of_power_ns", nvml::kPowerPolicy}}) {
+      nvml::ViolationTime time{};
+      if (nvml_.violation != nullptr && nvml_.violation(device_, policy, &time) == nvml::kSuccess) {
+        health_[name] = time.violation_ns;
+      }
+    }
+    return std::move(health_);
+  }
+
+ private:
+  template <class Value, class Function, class... Which>
+  void take(const char* name, Function function, Which... which) {
+    Value value{};
+    if (function != nullptr && function(device_, which..., &value) == nvml::kSuccess) health_[name] += value;
+  }
+
+  void read_memory() {
+    take<unsigned long long>("ecc_corrected", nvml_.ecc_errors, nvml::kCorrected, nvml::kVolatile);
+    take<unsigned long long>("ecc_uncorrected", nvml_.ecc_errors, nvml::kUncorrected, nvml::kVolatile);
+    std::array<unsigned, 4> rows{};  // after corrected errors, after others, pending, failed
+    if (nvml_.remapped_rows == nullptr ||
+        nvml_.remapped_rows(device_, &rows[0], &rows[1], &rows[2], &rows[3]) != nvml::kSuccess) {
+      return;
+    }
+    health_["rows_remapped"] = std::uint64_t{rows[0]} + rows[1];
+    health_["row_remapping_pending"] = rows[2];
+    health_["row_remapping_failed"] = rows[3];
+  }
+
+  void read_links() {
+    take<unsigned>("pcie_replays", nvml_.pcie_replays);
+    take<unsigned>("pcie_generation", nvml_.generation);
+    take<unsigned>("pcie_generation_max", nvml_.max_generation);
+    take<unsigned>("pcie_width", nvml_.width);
+    take<unsigned>("pcie_width_max", nvml_.max_width);
+    for (unsigned link = 0; link < nvml::kMostLinks; ++link) {
+      int active = 0;
+      if (nvml_.nvlink_state(device_, link, &active) != nvml::kSuccess || active == 0) continue;
+      for (const auto& [name, counter] :
+           {std::pair{"nvlink_replays", nvml::kLinkReplay}, std::pair{"nvlink_recoveries", nvml::kLinkRecovery},
+            std::pair{"nvlink_crc_errors", nvml::kLinkCrcFlit}, std::pair{"nvlink_crc_errors", nvml::kLinkCrcData}}) {
+        take<unsigned long long>(name, nvml_.nvlink_errors, link, counter);
+      }
+    }
+  }
+
+  const Functions& nvml_;
+  Device device_;
+  bench::GpuHealth health_{};
+};
+
 /// Older drivers give a bus id and no kind of device: if it is a GPU's, it is a GPU.
 void name_remotes(platforms::NodeDescription& node) {
   for (GpuFacts& gpu : node.gpus) {
@@ -179,6 +244,17 @@ void Nvml::load(const std::string& library) {
   require(library_, "nvmlDeviceGetP2PStatus", f.peer_status);
   find(library_, "nvmlDeviceGetNvLinkRemoteDeviceType", f.nvlink_remote_type);
   find(library_, "nvmlDeviceGetFieldValues", f.field_values);
+  find(library_, "nvmlDeviceGetTotalEccErrors", f.ecc_errors);
+  find(library_, "nvmlDeviceGetRemappedRows", f.remapped_rows);
+  find(library_, "nvmlDeviceGetPcieReplayCounter", f.pcie_replays);
+  find(library_, "nvmlDeviceGetCurrPcieLinkGeneration", f.generation);
+  find(library_, "nvmlDeviceGetCurrPcieLinkWidth", f.width);
+  find(library_, "nvmlDeviceGetNvLinkErrorCounter", f.nvlink_errors);
+  find(library_, "nvmlDeviceGetViolationStatus", f.violation);
+  find(library_, "nvmlDeviceGetCurrentClocksThrottleReasons", f.throttle_reasons);
+  find(library_, "nvmlDeviceGetClockInfo", f.clock);
+  find(library_, "nvmlDeviceGetMaxClockInfo", f.max_clock);
+  find(library_, "nvmlDeviceGetTemperature", f.temperature);
   if (const Return code = f.init(); code != nvml::kSuccess) {
     throw UnavailableError(fmt::format("no NVIDIA driver: {} does not start: {}", library, f.error_text(code)));
   }
@@ -196,18 +272,30 @@ std::string Nvml::driver_version() const {
   return version.data();
 }
 
-void Nvml::read(platforms::NodeDescription& node) const {
+std::vector<Device> Nvml::devices() const {
   const auto check = [&](Return code, const char* call) {
     if (code != nvml::kSuccess) throw EnvironmentError(call, functions_.error_text(code));
   };
   unsigned count = 0;
   check(functions_.count(&count), "nvmlDeviceGetCount");
-  std::vector<std::pair<GpuFacts, Device>> found;
-  for (unsigned i = 0; i < count; ++i) {
-    Device device{};
-    check(functions_.handle(i, &device), "nvmlDeviceGetHandleByIndex");
-    found.emplace_back(GpuReader(functions_, device).read(), device);
+  std::vector<Device> found(count);
+  for (unsigned i = 0; i < count; ++i) check(functions_.handle(i, &found[i]), "nvmlDeviceGetHandleByIndex");
+  return found;
+}
+
+std::map<std::string, bench::GpuHealth> Nvml::health() const {
+  std::map<std::string, bench::GpuHealth> found;
+  for (const Device device : devices()) {
+    nvml::PciInfo pci{};
+    if (functions_.pci_info(device, &pci) != nvml::kSuccess) continue;
+    found[bus_id(pci)] = HealthReader(functions_, device).read();
   }
+  return found;
+}
+
+void Nvml::read(platforms::NodeDescription& node) const {
+  std::vector<std::pair<GpuFacts, Device>> found;
+  for (const Device device : devices()) found.emplace_back(GpuReader(functions_, device).read(), device);
   std::ranges::sort(found, {}, [](const auto& gpu) { return gpu.first.bus_id; });
   node.gpus.clear();
   for (const auto& [gpu, device] : found) node.gpus.push_back(gpu);
@@ -224,6 +312,16 @@ void Nvml::read(platforms::NodeDescription& node) const {
       }
       row.push_back(std::move(reason));
     }
+  }
+}
+
+bench::GpuHealth health_of_gpu(const std::string& bus_id, const std::string& library) {
+  try {
+    std::string wanted = bus_id;
+    std::ranges::transform(wanted, wanted.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return Nvml(library).health()[wanted];
+  } catch (const Error&) {
+    return {};  // a measurement does not fail because nobody tells how well the GPU is
   }
 }
 

@@ -4,9 +4,12 @@
 // name.
 #pragma once
 
+#include <map>
 #include <string>
+#include <vector>
 
 #include "platforms/import/node_description.hpp"
+#include "protocols/bench/results/gpu_health.hpp"
 
 namespace twinlink::real {
 
@@ -51,6 +54,24 @@ static_assert(sizeof(FieldValue) == 40);
 inline constexpr unsigned kFieldNvlinkSpeed = 164;  ///< NVML_FI_DEV_NVLINK_GET_SPEED: MB/s, scope_id is the link
 inline constexpr int kTypeUnsigned = 1;             ///< NVML_VALUE_TYPE_UNSIGNED_INT
 
+struct ViolationTime {
+  unsigned long long reference_us;
+  unsigned long long violation_ns;
+};
+static_assert(sizeof(ViolationTime) == 16);
+
+inline constexpr int kPowerPolicy = 0;  ///< nvmlPerfPolicyType_t
+inline constexpr int kThermalPolicy = 1;
+inline constexpr int kCorrected = 0;  ///< nvmlMemoryErrorType_t
+inline constexpr int kUncorrected = 1;
+inline constexpr int kVolatile = 0;     ///< nvmlEccCounterType_t: since the driver was loaded
+inline constexpr int kClockSm = 1;      ///< nvmlClockType_t
+inline constexpr int kSensorOfGpu = 0;  ///< nvmlTemperatureSensors_t
+inline constexpr int kLinkReplay = 0;   ///< nvmlNvLinkErrorCounter_t
+inline constexpr int kLinkRecovery = 1;
+inline constexpr int kLinkCrcFlit = 2;
+inline constexpr int kLinkCrcData = 3;
+
 inline constexpr int kRemoteGpu = 0;  ///< nvmlIntNvLinkDeviceType_t
 inline constexpr int kRemoteNpu = 1;
 inline constexpr int kRemoteSwitch = 2;
@@ -81,6 +102,18 @@ struct Functions {
   Return (*nvlink_remote_type)(Device, unsigned, int*);  // ?
   Return (*field_values)(Device, int, FieldValue*);      // ?
   Return (*peer_status)(Device, Device, int, int*);
+  // Of its health, none of which every GPU tells.
+  Return (*ecc_errors)(Device, int, int, unsigned long long*);                  // ? nvmlDeviceGetTotalEccErrors
+  Return (*remapped_rows)(Device, unsigned*, unsigned*, unsigned*, unsigned*);  // ?
+  Return (*pcie_replays)(Device, unsigned*);                                    // ?
+  Return (*generation)(Device, unsigned*);                                      // ? nvmlDeviceGetCurrPcieLinkGeneration
+  Return (*width)(Device, unsigned*);                                           // ?
+  Return (*nvlink_errors)(Device, unsigned, int, unsigned long long*);          // ? nvmlDeviceGetNvLinkErrorCounter
+  Return (*violation)(Device, int, ViolationTime*);                             // ? nvmlDeviceGetViolationStatus
+  Return (*throttle_reasons)(Device, unsigned long long*);                      // ?
+  Return (*clock)(Device, int, unsigned*);                                      // ? nvmlDeviceGetClockInfo
+  Return (*max_clock)(Device, int, unsigned*);                                  // ?
+  Return (*temperature)(Device, int, unsigned*);                                // ?
 };
 
 }  // namespace nvml
@@ -100,12 +133,18 @@ class Nvml {
   /// those that `node` has. What the driver does not support is left unknown; an EnvironmentError if it refuses what
   /// every GPU has.
   void read(platforms::NodeDescription& node) const;
+  /// How well each GPU is, by bus ids in lower case. What the driver does not tell is not there.
+  [[nodiscard]] std::map<std::string, bench::GpuHealth> health() const;
 
  private:
   void load(const std::string& library);
+  [[nodiscard]] std::vector<nvml::Device> devices() const;
 
   void* library_ = nullptr;
   nvml::Functions functions_{};
 };
+
+/// How well the GPU of this bus id is; nothing where nobody knows, as without a driver.
+bench::GpuHealth health_of_gpu(const std::string& bus_id, const std::string& library = "libnvidia-ml.so.1");
 
 }  // namespace twinlink::real

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protocols/bench/results/build.hpp"
+#include "real/discover/nvml.hpp"
 #include "real/system/launch.hpp"
 #include "real/system/system_error.hpp"
 
@@ -129,6 +130,20 @@ json describe_environment(const Mpi& mpi, const DeviceRuntime& runtime, const Ne
                   {"emulated_devices", runtime.host_addressable()},
                   {"ranks", ranks},
                   {"peer_access", matrix}});
+}
+
+void note_health(const Mpi& mpi, const bench::GpuHealth& start, const std::string& bus_id, json& environment) {
+  json own;
+  if (!start.empty()) own = {{"start", start}, {"end", health_of_gpu(bus_id)}};
+  json& ranks = environment["ranks"];
+  const std::vector<std::string> all = mpi.all_gather(own.dump());
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    if (json told = json::parse(all[r]); !told.is_null()) ranks[r]["health"] = std::move(told);
+  }
+  if (mpi.rank() != 0) return;
+  for (const std::string& finding : bench::health_findings_of(environment)) {
+    fmt::print(stderr, "twinlink-real: note: {}\n", finding);
+  }
 }
 
 }  // namespace twinlink::real

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "protocols/bench/results/gpu_health.hpp"
 #include "real/device/device_runtime.hpp"
 #include "real/rank/neighbours.hpp"
 #include "real/system/mpi.hpp"
@@ -17,6 +18,10 @@ nlohmann::json as_utf8(const nlohmann::json& facts);
 /// The versions, hosts, devices, CPU bindings and the peer matrix of the whole job, the same on all ranks. Collective.
 nlohmann::json describe_environment(const Mpi& mpi, const DeviceRuntime& runtime, const Neighbours& neighbours,
                                     const Numa& numa, const std::string& command_line);
+
+/// Adds to the ranks of `environment` how well the GPU of each is, at the `start` and now, where a rank knows the one;
+/// and says on rank 0 what the user should know of it. Collective.
+void note_health(const Mpi& mpi, const bench::GpuHealth& start, const std::string& bus_id, nlohmann::json& environment);
 
 /// The model name of the CPU, from the text of /proc/cpuinfo; "unknown" if it gives none.
 std::string cpu_model(const std::string& cpuinfo);

@@ -17,6 +17,7 @@
 #include "platforms/reader/release_reader.hpp"
 #include "protocols/bench/measure/collectives.hpp"
 #include "real/device/device_selection.hpp"
+#include "real/discover/nvml.hpp"
 #include "real/job/agreement.hpp"
 #include "real/job/environment.hpp"
 #include "real/job/surroundings.hpp"
@@ -200,7 +201,10 @@ struct Job::Parts {
         pace->apply(neighbours);
       }
       neighbours.release = platforms::find_release({});
-      if (options.device == DeviceKind::cuda) look_around(*mpi, neighbours);
+      if (options.device == DeviceKind::cuda) {
+        look_around(*mpi, neighbours);
+        health = health_of_gpu(runtime->device().pci_bus_id);
+      }
       note_shared_devices(*mpi, neighbours);
       if (options.bind) note_unbound(*mpi, *numa);
       note_lacks(*mpi, within_node);
@@ -233,6 +237,7 @@ struct Job::Parts {
   std::optional<Numa> numa;
   Neighbours neighbours;
   nlohmann::json environment;
+  bench::GpuHealth health;  ///< at the start; empty: nobody tells
   std::optional<Signals> signals;
   std::optional<ControlMessages> messages;
   std::optional<RealMemory> memory;
@@ -275,7 +280,20 @@ void Job::agree(const std::function<void()>& check) {
 }
 
 void Job::run(const std::function<void(MeasuredRank&)>& work) {
-  together(*parts_->mpi, parts_->host, [&] { work(rank()); });
+  constexpr Seconds kOthers{2};
+  together(*parts_->mpi, parts_->host, [&] {
+    try {
+      work(rank());
+    } catch (const AgreedError&) {
+      throw;
+    } catch (const Error& error) {
+      // What all refuse before they begin is said once, and ends in order.
+      const bool refusal = error.exit_code() == ExitCode::bad_usage || error.exit_code() == ExitCode::unavailable;
+      if (!refusal || !parts_->mpi->all_come(kOthers)) throw;
+      parts_->agreed_to_end = true;
+      throw_agreed(*parts_->mpi, {error.what(), error.exit_code()});
+    }
+  });
   meet();
 }
 
@@ -286,6 +304,7 @@ void Job::meet() {
 
 void Job::conclude() {
   meet();
+  note_health(*parts_->mpi, parts_->health, parts_->runtime->device().pci_bus_id, parts_->environment);
   if (parts_->pace) parts_->environment["pace"] = parts_->pace->conclude(*parts_->mpi, *parts_->paced);
 }
 

@@ -150,6 +150,12 @@ void Mpi::barrier() const {
   for (int peer = 1; peer < size_; ++peer) send(peer);
 }
 
+bool Mpi::all_come(Seconds patience) const {
+  std::vector<MPI_Request> requests(1, MPI_REQUEST_NULL);
+  check_mpi(MPI_Ibarrier(control_, requests.data()), "MPI_Ibarrier");
+  return unfinished(requests, MPI_Wtime() + patience.value()).empty();
+}
+
 void Mpi::abort(int exit_code) const {
   MPI_Abort(MPI_COMM_WORLD, exit_code);
   std::abort();  // MPI_Abort is not declared as a call that does not return

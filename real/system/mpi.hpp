@@ -54,6 +54,8 @@ class Mpi {
   }
   /// All ranks have come here.
   void barrier() const;
+  /// Have all ranks come here within `patience`? Where not, nothing but abort() is left.
+  [[nodiscard]] bool all_come(Seconds patience) const;
 
   /// Ends all ranks of the job at once with this exit code.
   [[noreturn]] void abort(int exit_code) const;

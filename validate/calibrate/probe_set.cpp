@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/results/gpu_health.hpp"
 #include "protocols/bench/results/results.hpp"
 #include "validate/compare/join.hpp"
 
@@ -75,6 +76,7 @@ ProbeOrigin origin_of(const bench::ProbeFile& probes, const std::string& file) {
                      .platform = text_of(probes.environment, "platform"),
                      .devices = devices_of(probes.environment, file)};
   origin.machine = describe_machine(origin);
+  origin.health = bench::health_findings_of(probes.environment);
   return origin;
 }
 

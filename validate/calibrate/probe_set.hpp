@@ -27,6 +27,7 @@ struct ProbeOrigin {
   std::string machine{};                         ///< "2 x NVIDIA H200", "simulated keeneland-kids"; may be empty
   std::string platform{};                        ///< simulated: its name
   std::map<std::string, std::string> devices{};  ///< measured: the model by place, NODE/GPU
+  std::vector<std::string> health{};             ///< what the driver told of them: "GPU 3: 12 PCIe replays"
 };
 
 /// All lines of all files.

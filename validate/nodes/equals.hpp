@@ -33,7 +33,8 @@ struct HeldCurve {
   const NodeCurve* curve = nullptr;
   std::vector<const NodeCurve*> days{};      ///< of other days, the newest first
   std::vector<std::optional<double>> off{};  ///< by point: the logarithm over the middle of all; empty: too few have it
-  std::map<Band, double> band_off{};         ///< the mean over those of a band that are stable
+  std::vector<std::optional<double>> of_days{};  ///< likewise, the mean over the days; empty: only one has it
+  std::map<Band, double> band_off{};             ///< the mean of `off` over those of a band that are stable
 };
 
 /// Something that is slower than by chance.
@@ -51,7 +52,7 @@ struct Slower {
   Band band = Band::small;
   double slower = 0;     ///< 0.5: takes half as long again as the middle of all
   double allowed = 0;    ///< the tolerance, or what chance does where that is more
-  std::size_t days = 1;  ///< of whose results it is the mean
+  std::size_t days = 1;  ///< of whose results it is the mean; of several curves so many have in the mean
   double sure = 0;       ///< the logarithm over what chance may do
 };
 
@@ -92,7 +93,7 @@ struct Kind {
 struct Equals {
   std::vector<CurveKey> keys{};
   std::map<std::pair<std::size_t, Bytes>, double> middle{};     ///< of the logarithms in us, by key and size
-  std::map<std::pair<std::size_t, Bytes>, double> deviation{};  ///< likewise
+  std::map<std::pair<std::size_t, Bytes>, double> deviation{};  ///< likewise, at least that of most curves that are like it
   std::vector<HeldNode> nodes{};                                ///< as in FleetFiles
   std::vector<Kind> kinds{};
   std::size_t trials = 0;  ///< figures that were looked at: of so many one is off by chance

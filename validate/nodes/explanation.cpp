@@ -47,13 +47,18 @@ ProbeSet empty_set(const std::string& name) {
   return set;
 }
 
-/// The node's probes, as `topology` would have them were it exactly like the node's equals.
+/// The node's probes, as `topology` would have them were it exactly like the node's equals: of its days, where what
+/// stands out most is of those, else of the newest.
 ProbeSet scaled_probes(const Equals& equals, const HeldNode& node, const platforms::Topology& topology) {
   ProbeSet set = empty_set("node");
+  const auto surest = std::ranges::max_element(node.slower, {}, &Slower::sure);
+  const bool of_days = surest != node.slower.end() && surest->days > 1;
   for (const HeldCurve& held : node.curves) {
     if (!held.file->probes) continue;
     for (std::size_t i = 0; i < held.off.size(); ++i) {
       if (!held.off[i]) continue;
+      const bool mean = of_days && held.of_days[i];
+      const double days = mean ? static_cast<double>(1 + held.days.size()) : 1;
       const NodePoint& point = held.curve->points[i];
       bench::ProbeLine line{
           .name = held.curve->name, .gpu = held.curve->from, .peer = held.curve->to, .size = point.size};
@@ -61,8 +66,8 @@ ProbeSet scaled_probes(const Equals& equals, const HeldNode& node, const platfor
       const std::optional<PredictedLine> found = predict_line(line, topology, reason);
       if (!found) continue;
       const auto deviation = equals.deviation.find({held.key, point.size});
-      line.time_us = with_deviation(std::log(found->time.microseconds()) + *held.off[i],
-                                    deviation == equals.deviation.end() ? 0 : deviation->second);
+      line.time_us = with_deviation(std::log(found->time.microseconds()) + *(mean ? held.of_days : held.off)[i],
+                                    deviation == equals.deviation.end() ? 0 : deviation->second / std::sqrt(days));
       set.probes.push_back({.line = std::move(line), .file = 0});
     }
   }

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protocols/bench/probe/probed.hpp"
+#include "protocols/bench/results/gpu_health.hpp"
 #include "protocols/bench/results/settings_text.hpp"
 #include "protocols/bench/workload/workload_file.hpp"
 #include "protocols/core/errors.hpp"
@@ -108,6 +109,7 @@ void add_facts(NodeFile& file, const json& environment) {
   const std::string platform = text_of(environment, "platform");
   file.machine = file.simulated && !platform.empty() ? platform : models_of(file);
   file.software = software_of(environment, origin);
+  file.health = bench::health_findings_of(environment);
 }
 
 class Curves {

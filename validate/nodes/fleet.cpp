@@ -64,7 +64,7 @@ class Judge {
     if (!result_.plan.base.empty()) base_ = platforms::read_platform(result_.plan.base);
     if (base_) require_machine();
     EqualsPlan plan = result_.plan.equals;
-    if (base_) {
+    if (base_ && !plan.patterns) {
       plan.patterns = [this](const auto& keys, const auto& places) { return patterns_of(*base_, keys, places); };
     }
     result_.equals = hold_among_equals(result_.files, plan);
@@ -79,6 +79,7 @@ class Judge {
       return std::tuple(rank_of(a.state), -a.worst) < std::tuple(rank_of(b.state), -b.worst);
     });
     explain_worst();
+    tell_health();
     return std::move(result_);
   }
 
@@ -250,6 +251,24 @@ class Judge {
     return fmt::format("all are slower than the platform says: {} of {} curves, the worst by {:.0f} % ({})",
                        suspicion.slow.size(), suspicion.curves, suspicion.slow.front().slower * 100,
                        suspicion.slow.front().name);
+  }
+
+  /// What the driver told of the GPUs when the node's newest result was measured; of a slow node it stands beside what
+  /// explains it, which it may be the reason of.
+  void tell_health() {
+    constexpr std::size_t kBeside = 2;
+    for (FleetRow& row : result_.rows) {
+      FleetNode& node = result_.files.nodes[row.node];
+      const NodeFile* newest = nullptr;
+      for (const NodeFile& file : node.files) {
+        if (!file.to_come && !file.health.empty() && file.date == node.newest()) newest = &file;
+      }
+      if (newest == nullptr) continue;
+      for (std::size_t i = 0; i < newest->health.size(); ++i) {
+        node.remarks.push_back(newest->health[i]);
+        if (!row.explanation.text.empty() && i < kBeside) row.explanation.text += "; " + newest->health[i];
+      }
+    }
   }
 
   void explain_worst() {

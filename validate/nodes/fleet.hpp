@@ -15,7 +15,7 @@
 namespace twinlink::validate {
 
 struct FleetPlan {
-  EqualsPlan equals{};
+  EqualsPlan equals{};           ///< its patterns are those of `base`, unless it has some
   std::filesystem::path base{};  ///< empty: nobody says how fast a node should be
   std::size_t explained = 20;    ///< so many of the worst nodes are looked into
   bool force = false;            ///< probes of another model than the base's are no error

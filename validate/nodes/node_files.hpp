@@ -58,6 +58,7 @@ struct NodeFile {
   std::vector<std::string> hosts{};
   std::vector<NamedGpu> gpus{};
   std::vector<std::string> notes{};
+  std::vector<std::string> health{};  ///< what the driver told of its GPUs: "GPU 3: 12 PCIe replays"
   bool probes = false;
   std::vector<NodeCurve> curves{};
 

@@ -84,6 +84,15 @@ std::string verdict(const Suspicion& suspicion) {
   return {};
 }
 
+/// What the driver tells of the GPUs, which may be the reason.
+std::string health(const Suspicion& suspicion) {
+  std::string text;
+  for (const ProbeOrigin& origin : suspicion.origins) {
+    for (const std::string& finding : origin.health) text += fmt::format(" {}.", finding);
+  }
+  return text.empty() ? text : " The driver says:" + text;
+}
+
 std::string verdict_name(Suspicion::Verdict verdict) {
   using enum Suspicion::Verdict;
   return verdict == as_fast    ? "as fast"
@@ -184,7 +193,7 @@ Document suspect_report(const Suspicion& suspicion) {
     document.emplace_back(Heading{2, "Notes"});
     document.emplace_back(List{suspicion.notes});
   }
-  document.emplace_back(Paragraph{verdict(suspicion)});
+  document.emplace_back(Paragraph{verdict(suspicion) + health(suspicion)});
   return document;
 }
 
@@ -201,6 +210,7 @@ nlohmann::json to_json(const Suspicion& suspicion) {
   for (const ProbeOrigin& origin : suspicion.origins) {
     json["probes"].push_back(
         {{"file", origin.file}, {"program", origin.program}, {"machine", origin.machine}, {"date", origin.date}});
+    if (!origin.health.empty()) json["probes"].back()["health"] = origin.health;
   }
   for (const Judged& judged : suspicion.judged) {
     json["judged"].push_back({{"probes", judged.plural},

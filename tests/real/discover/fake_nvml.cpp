@@ -6,6 +6,8 @@
 //            and nothing of what 81 reaches
 //   mixed    13 and 14 alone; 13 has links to an NVSwitch, to 14, to a GPU that nobody sees here and to a CPU's memory,
 //            one of which is down
+//   ill      as switch; 14 throttles by temperature, for a second more each time it is asked, and 81 has had 12 PCIe
+//            replays, of which 2 since it was first asked, a remapping that is pending, and a lane in two that is dead
 //   no-driver, lost: nvmlInit fails; a GPU does not answer
 #include <cstdlib>
 #include <cstring>
@@ -124,6 +126,57 @@ Return nvmlDeviceGetP2PStatus(Device from, Device to, int capability, int* statu
   const bool writes = kBuses[index_of(to)] != 0x81;
   *status = !machine("direct") || (capability == kPeerRead ? reads : writes) ? 0 : capability == kPeerRead ? 1 : 3;
   return machine("silent") && !reads ? kNotSupported : kSuccess;
+}
+Return nvmlDeviceGetTotalEccErrors(Device device, int type, int, unsigned long long* count) {
+  *count = machine("ill") && kBuses[index_of(device)] == 0x81 && type == kCorrected ? 5 : 0;
+  return machine("silent") ? kNotSupported : kSuccess;
+}
+Return nvmlDeviceGetRemappedRows(Device device, unsigned* corrected, unsigned* others, unsigned* pending,
+                                 unsigned* failed) {
+  const bool ill = machine("ill") && kBuses[index_of(device)] == 0x81;
+  *corrected = 0;
+  *others = *pending = ill ? 1 : 0;
+  *failed = 0;
+  return machine("silent") ? kNotSupported : kSuccess;
+}
+Return nvmlDeviceGetPcieReplayCounter(Device device, unsigned* count) {
+  static unsigned asked = 0;
+  *count = machine("ill") && kBuses[index_of(device)] == 0x81 ? 10 + 2 * asked++ : 0;
+  return machine("silent") ? kNotSupported : kSuccess;
+}
+Return nvmlDeviceGetCurrPcieLinkGeneration(Device, unsigned* generation) {
+  *generation = 5;
+  return machine("silent") ? kNotSupported : kSuccess;
+}
+Return nvmlDeviceGetCurrPcieLinkWidth(Device device, unsigned* width) {
+  *width = machine("ill") && kBuses[index_of(device)] == 0x81 ? 8 : 16;
+  return machine("silent") ? kNotSupported : kSuccess;
+}
+Return nvmlDeviceGetNvLinkErrorCounter(Device device, unsigned link, int counter, unsigned long long* count) {
+  *count = machine("ill") && kBuses[index_of(device)] == 0x13 && link == 4 ? 10 + counter : 0;
+  return machine("silent") ? kNotSupported : kSuccess;
+}
+Return nvmlDeviceGetViolationStatus(Device device, int policy, ViolationTime* time) {
+  static unsigned long long asked = 0;
+  const bool hot = machine("ill") && kBuses[index_of(device)] == 0x14 && policy == kThermalPolicy;
+  *time = {.reference_us = 1, .violation_ns = hot ? 7 + 1000000000ULL * asked++ : 0};
+  return machine("silent") ? kNotSupported : kSuccess;
+}
+Return nvmlDeviceGetCurrentClocksThrottleReasons(Device device, unsigned long long* reasons) {
+  *reasons = machine("ill") && kBuses[index_of(device)] == 0x14 ? 0x40 : 0x1;  // the others are idle
+  return machine("silent") ? kNotSupported : kSuccess;
+}
+Return nvmlDeviceGetClockInfo(Device, int type, unsigned* mhz) {
+  *mhz = type == kClockSm ? 345 : 0;
+  return machine("silent") ? kNotSupported : kSuccess;
+}
+Return nvmlDeviceGetMaxClockInfo(Device, int type, unsigned* mhz) {
+  *mhz = type == kClockSm ? 1980 : 0;
+  return machine("silent") ? kNotSupported : kSuccess;
+}
+Return nvmlDeviceGetTemperature(Device, int, unsigned* degrees) {
+  *degrees = 88;
+  return machine("silent") ? kNotSupported : kSuccess;
 }
 
 }  // extern "C"

@@ -25,6 +25,13 @@ static_assert(kFieldNvlinkSpeed == NVML_FI_DEV_NVLINK_GET_SPEED && kTypeUnsigned
 static_assert(kRemoteGpu == NVML_NVLINK_DEVICE_TYPE_GPU && kRemoteSwitch == NVML_NVLINK_DEVICE_TYPE_SWITCH);
 static_assert(kPeerRead == NVML_P2P_CAPS_INDEX_READ && kPeerWrite == NVML_P2P_CAPS_INDEX_WRITE);
 static_assert(NVML_P2P_STATUS_CHIPSET_NOT_SUPPORED == 1 && NVML_P2P_STATUS_NOT_SUPPORTED == 5);
+static_assert(sizeof(ViolationTime) == sizeof(nvmlViolationTime_t));
+static_assert(offsetof(ViolationTime, violation_ns) == offsetof(nvmlViolationTime_t, violationTime));
+static_assert(kPowerPolicy == NVML_PERF_POLICY_POWER && kThermalPolicy == NVML_PERF_POLICY_THERMAL);
+static_assert(kCorrected == NVML_MEMORY_ERROR_TYPE_CORRECTED && kUncorrected == NVML_MEMORY_ERROR_TYPE_UNCORRECTED);
+static_assert(kVolatile == NVML_VOLATILE_ECC && kClockSm == NVML_CLOCK_SM && kSensorOfGpu == NVML_TEMPERATURE_GPU);
+static_assert(kLinkReplay == NVML_NVLINK_ERROR_DL_REPLAY && kLinkRecovery == NVML_NVLINK_ERROR_DL_RECOVERY);
+static_assert(kLinkCrcFlit == NVML_NVLINK_ERROR_DL_CRC_FLIT && kLinkCrcData == NVML_NVLINK_ERROR_DL_CRC_DATA);
 static_assert(kMostLinks >= NVML_NVLINK_MAX_LINKS);
 static_assert(sizeof(nvmlReturn_t) == sizeof(Return) && sizeof(nvmlEnableState_t) == sizeof(int));
 }  // namespace twinlink::real::nvml
@@ -130,6 +137,29 @@ TEST(Nvml, WhatTheDriverDoesNotSupportStaysUnknown) {
   EXPECT_FALSE(gpu.links[0].each);
   EXPECT_THAT(inventory.peer_access,
               ElementsAre(Each(IsEmpty()), Each(IsEmpty()), ElementsAre("another error", "another error", "")));
+}
+
+TEST(Nvml, TellsHowWellEachGpuIs) {
+  ::setenv("TWINLINK_FAKE_NVML", "ill", 1);
+  const Nvml loaded(TWINLINK_FAKE_NVML_FILE);  // its counts go on
+  const auto findings = [](const std::string& bus_id) {
+    const bench::GpuHealth start = health_of_gpu(bus_id, TWINLINK_FAKE_NVML_FILE);
+    return bench::health_findings(start, health_of_gpu(bus_id, TWINLINK_FAKE_NVML_FILE));
+  };
+  EXPECT_THAT(findings("0000:13:00.0"),
+              ElementsAre("25 NVLink CRC errors", "10 NVLink replays", "11 NVLink recoveries"));
+  EXPECT_THAT(findings("0000:14:00.0"), ElementsAre("throttles by temperature for 1 s (345 of 1980 MHz, 88 C)"));
+  EXPECT_THAT(findings("0000:81:00.0"),
+              ElementsAre("PCIe link x8 of x16", "row remapping pending: reset it", "5 corrected ECC errors",
+                          "1 rows remapped", "20 PCIe replays, 2 of them meanwhile"));
+}
+
+TEST(Nvml, NobodyTellsHowWellAGpuIs) {
+  ::setenv("TWINLINK_FAKE_NVML", "silent", 1);
+  const bench::GpuHealth silent = health_of_gpu("0000:13:00.0", TWINLINK_FAKE_NVML_FILE);
+  EXPECT_THAT(bench::health_findings(silent, silent), IsEmpty());
+  EXPECT_THAT(health_of_gpu("0000:99:00.0", TWINLINK_FAKE_NVML_FILE), IsEmpty());
+  EXPECT_THAT(health_of_gpu("0000:13:00.0", "libnot-there.so.1"), IsEmpty());
 }
 
 }  // namespace

@@ -34,6 +34,18 @@ TEST_F(SuspectProgram, SaysThatAHealthyMachineIsHealthy) {
   EXPECT_THAT(read("s.json"), AllOf(HasSubstr("\"verdict\": \"as fast\""), HasSubstr("\"tolerance\": 0.1,")));
 }
 
+TEST_F(SuspectProgram, TellsWhatTheDriverSaysBesideTheVerdict) {
+  bench::ProbeFile probes = bench::read_probes(kH200Probes);
+  nlohmann::json ranks = static_cast<const nlohmann::json&>(probes.environment).at("ranks");
+  ranks.at(1)["health"]["end"]["row_remapping_pending"] = 1U;
+  probes.environment.set("ranks", ranks);
+  write("probes.json", probes);
+  const auto ended = suspect("probes.json", "h200-nvlink", "--json s.json");
+  EXPECT_THAT(ended.out, HasSubstr("Verdict: as fast as the platform says"));
+  EXPECT_THAT(ended.out, HasSubstr("The driver says: GPU 1: row remapping pending: reset it."));
+  EXPECT_THAT(read("s.json"), HasSubstr("\"GPU 1: row remapping pending: reset it\""));
+}
+
 TEST_F(SuspectProgram, BadInputEndsWithTwo) {
   write("result.json", test::make_result("measured", "gpudirect-v2", {{4, 1}, {8, 2}}));
   auto unknown = test::make_probes("measured", {{4, 1}});

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <tuple>
 
 #include <gmock/gmock.h>
@@ -252,7 +254,7 @@ TEST(Equals, AMeanIsHeldAgainstTheMiddleOfMeans) {
 /// Ten nodes scatter evenly from 0 to 0.9: with the one that is looked at the median is 0.5, and the median of the
 /// distances to it 0.3.
 TEST(Equals, WhatChanceDoesIsAllowed) {
-  const double chance = farthest_of(11, 11) * kNormal * 0.3;
+  const double chance = farthest_of(100 * 11, 11) * kNormal * 0.3;
   for (const double times : {0.99, 1.01}) {
     const Equals equals = held(fleet_of(11, [&](std::size_t node) {
       const double value = node == 10 ? 0.5 + times * chance : 0.1 * static_cast<double>(node);
@@ -263,6 +265,122 @@ TEST(Equals, WhatChanceDoesIsAllowed) {
       EXPECT_NEAR(equals.nodes[10].slower[0].allowed / std::expm1(chance), 1, 1e-9);
     }
   }
+}
+
+/// Where the nodes are closer together than those of all other curves, that is chance.
+TEST(Equals, ManyCurvesTellHowFarNodesLieApart) {
+  const auto fleet = [](std::size_t curves) {
+    return fleet_of(11, [&](std::size_t node) {
+      NodeFile file = file_with({curve_of("close", {{1_MiB, node == 7 ? 0.2 : 0}})});
+      for (std::size_t curve = 1; curve < curves; ++curve) {
+        const double value = 0.1 * static_cast<double>((node + curve) % 11);
+        file.curves.push_back(curve_of(fmt::format("write {}", curve), {{1_MiB, value}}));
+      }
+      return std::vector{file};
+    });
+  };
+  const auto is_accused = [](const Equals& equals) {
+    return std::ranges::any_of(equals.nodes[7].slower, [](const Slower& each) { return each.curve == "close"; });
+  };
+  const Equals few = held(fleet(7));
+  EXPECT_TRUE(is_accused(few));
+  EXPECT_EQ(few.deviation.at({0, 1_MiB}), 0);
+  const Equals many = held(fleet(20));
+  EXPECT_FALSE(is_accused(many));
+  EXPECT_NEAR(many.deviation.at({0, 1_MiB}), kNormal * 0.3, 1e-9) << "as of those from 0 to 1";
+}
+
+// --- Odd times -------------------------------------------------------------------------------------------------------
+
+/// A hundred curves of each node, of one size, which scatter by 1 %. `odd` nodes have one that takes half as long
+/// again, each another, and node 20 has `slow` of them.
+Equals with_odd_times(std::size_t odd, std::size_t slow) {
+  return held(fleet_of(30, [&](std::size_t node) {
+    NodeFile file = file_with({});
+    for (std::size_t curve = 0; curve < 100; ++curve) {
+      double value = 0.002 * static_cast<double>((37 * node + 101 * curve) % 11);
+      if ((node < odd && curve == node) || (node == 20 && curve < slow)) value += 0.4;
+      file.curves.push_back(curve_of(fmt::format("write {}", curve), {{1_MiB, value}}));
+    }
+    return std::vector{file};
+  }));
+}
+
+TEST(Equals, OddTimesOfManyNodesAccuseNobody) {
+  const Equals equals = with_odd_times(10, 0);
+  EXPECT_DOUBLE_EQ(equals.odd, 10.0 / 3000);
+  for (const HeldNode& node : equals.nodes) EXPECT_THAT(node.slower, IsEmpty());
+  EXPECT_THAT(equals.remarks, ElementsAre(HasSubstr("0.3 % of all times are far off on nodes that are well otherwise: "
+                                                    "10 figures are off by no more")));
+}
+
+TEST(Equals, OddTimesOfTwoNodesAreTheirs) {
+  const Equals equals = with_odd_times(2, 0);
+  EXPECT_EQ(equals.odd, 0);
+  for (std::size_t node = 0; node < 30; ++node) EXPECT_EQ(equals.nodes[node].slower.size(), node < 2 ? 1U : 0U);
+}
+
+/// By chance one of a hundred is odd, and ten are not.
+TEST(Equals, OddTimesOfOthersDoNotExcuseWhoHasMore) {
+  const Equals equals = with_odd_times(10, 10);
+  ASSERT_FALSE(equals.nodes[20].slower.empty());
+  EXPECT_EQ(equals.nodes[20].slower[0].of, Slower::Of::test);
+  EXPECT_NEAR(equals.nodes[20].slower[0].slower, 0.04, 0.005) << "ten of a hundred by 0.4";
+  EXPECT_THAT(equals.nodes[5].slower, IsEmpty());
+}
+
+// --- Days ------------------------------------------------------------------------------------------------------------
+
+/// One curve of one size of twelve nodes on seven days, the newest of which is day 0.
+Equals of_days(const std::function<double(std::size_t node, int day)>& off, int days_of_9 = 7) {
+  return held(fleet_of(12, [&](std::size_t node) {
+    std::vector<NodeFile> files;
+    for (int day = 0; day < (node == 9 ? days_of_9 : 7); ++day) {
+      files.push_back(
+          file_with({curve_of("write", {{1_MiB, off(node, day)}})}, fmt::format("2026-11-{:02}", 25 - day)));
+    }
+    return files;
+  }));
+}
+/// From -0.1 to 0.1, in the mean over seven days nothing.
+double daily(std::size_t node, int day) {
+  return (static_cast<int>(node + static_cast<std::size_t>(day)) % 7 - 3) / 30.0;
+}
+
+TEST(Equals, SevenDaysTellWhatOneDoesNot) {
+  const Equals equals = of_days([](std::size_t node, int day) { return daily(node, day) + (node == 3 ? 0.12 : 0); });
+  for (std::size_t node = 0; node < 12; ++node) {
+    ASSERT_EQ(equals.nodes[node].slower.size(), node == 3 ? 1U : 0U) << node;
+  }
+  const Slower& slower = equals.nodes[3].slower[0];
+  EXPECT_EQ(slower.days, 7U);
+  EXPECT_NEAR(slower.slower, std::expm1(0.12), 1e-9);
+}
+
+/// A day at which everything took seven times as long, which would be a third of the mean.
+TEST(Equals, OneOddDayOfSevenIsNone) {
+  const Equals equals = of_days([](std::size_t node, int day) { return node == 5 && day == 1 ? 2 : daily(node, day); });
+  for (const HeldNode& node : equals.nodes) EXPECT_THAT(node.slower, IsEmpty());
+}
+
+TEST(Equals, WhatHasBeenMendedIsSlowNoMore) {
+  for (const bool mended : {false, true}) {
+    const Equals equals =
+        of_days([&](std::size_t node, int day) { return node == 3 && !(mended && day == 0) ? 0.3 : 0; });
+    EXPECT_EQ(equals.nodes[3].slower.empty(), mended);
+  }
+}
+
+/// Nodes from 0 to 1.1; of the mean of two days the root of 3.5 times as much is allowed as of seven's.
+TEST(Equals, AMeanOverFewerDaysMayBeFartherOff) {
+  const Equals equals =
+      of_days([](std::size_t node, int) { return node == 8 || node == 9 ? 30 : 0.1 * static_cast<double>(node); }, 2);
+  std::map<std::size_t, double> allowed;
+  for (const std::size_t node : {8U, 9U}) {
+    for (const Slower& slower : equals.nodes[node].slower) allowed[slower.days] = std::log1p(slower.allowed);
+  }
+  ASSERT_EQ(allowed.size(), 3U);
+  EXPECT_NEAR(allowed[2] / allowed[7], std::sqrt(3.5), 1e-9);
 }
 
 }  // namespace

@@ -96,6 +96,27 @@ TEST(Fleet, ANodeWithoutEqualsIsHeldAgainstThePlatform) {
   }
 }
 
+/// Beside what is slow; a node that is well otherwise is not accused.
+TEST(Fleet, TellsWhatTheDriverSaysOfTheGpus) {
+  const Fleet fleet =
+      judge_fleet(fleet_of(6,
+                           [&](std::size_t node) {
+                             NodeFile old = file_with({curve_of("write", {{1_MiB, 1}})}, "2026-11-20");
+                             old.health = {"GPU 0: 1 PCIe replays"};
+                             NodeFile now = file_with({curve_of("write", {{1_MiB, node == 2 ? 2 : 1}})});
+                             now.health = {"GPU 3: throttles by temperature"};
+                             return node < 2 ? std::vector{old} : std::vector{old, now};
+                           }),
+                  {});
+  for (const FleetRow& row : fleet.rows) {
+    EXPECT_EQ(row.state, row.node == 2 ? State::slower : State::alike);
+    EXPECT_THAT(fleet.files.nodes[row.node].remarks,
+                ElementsAre(row.node < 2 ? "GPU 0: 1 PCIe replays" : "GPU 3: throttles by temperature"));
+    const auto told = ::testing::EndsWith("; GPU 3: throttles by temperature");
+    EXPECT_THAT(row.explanation.text, row.node == 2 ? ::testing::Matcher<std::string>(told) : IsEmpty());
+  }
+}
+
 /// Six nodes that are alike: the fleet answers for what the platform says.
 TEST(Fleet, AsAWholeItMayBeSlow) {
   const auto whole = [](const std::vector<NodeCurve>& curves) {

@@ -369,6 +369,17 @@ TEST(FileFacts, TheEnvironmentTellsWhoMeasured) {
   for (const NamedGpu& gpu : file.gpus) gpus.push_back(gpu.place + " " + gpu.text() + " " + gpu.model);
   EXPECT_THAT(gpus, ElementsAre("0/2 GPU 2 (1b, U) A", "1/0 GPU 0 of another node A", "0/10 GPU 10 (1b, U) B"));
 
+  json hot = rank("a", "0/3", "A");
+  hot["health"] = {{"start", {{"pcie_replays", 9U}, {"throttle_reasons", 0x40U}}}, {"end", {{"pcie_replays", 12U}}}};
+  json damaged = rank("a", "0/4", "A");
+  damaged["health"] = {{"start", 7}, {"end", {{"pcie_replays", "many"}, {"row_remapping_pending", -1}}}};
+  json far = rank("b", "1/2", "A");
+  far["health"] = {{"end", {{"pcie_width", 8U}, {"pcie_width_max", 16U}}}};
+  probes.environment.set("ranks", json{hot, hot, damaged, far, rank("a", "0/5", "A"), 7});
+  EXPECT_THAT(file_of(probes, "p.json").health,
+              ElementsAre("GPU 3: throttles by temperature", "GPU 3: 12 PCIe replays, 3 of them meanwhile",
+                          "GPU 1/2: PCIe link x8 of x16"));
+
   probes.world = "simulated";
   EXPECT_EQ(file_of(probes, "p.json").machine, "no machine of a measured file");
   probes.environment = json{{"origin",
