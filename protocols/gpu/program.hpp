@@ -232,8 +232,8 @@ constexpr std::int32_t kSends = 0;
 constexpr std::int32_t kReceives = 1;
 constexpr std::int32_t kUp = 0;
 constexpr std::int32_t kDown = 1;
-/// NCCL's block of a channel has both roles in itself, but for the root's: some threads go up, the others come down, and
-/// a role moves as much less. Of its 544 threads for simple, 512 for ll and 640 for ll128 so many go up (2.28's
+/// NCCL's block of a channel has both roles in itself, but for the root's: some threads go up, the others come down,
+/// and a role moves as much less. Of its 544 threads for simple, 512 for ll and 640 for ll128 so many go up (2.28's
 /// src/device/all_reduce.h, runTreeSplit: half and 64 more; seven tenths, in whole warps).
 constexpr double tree_threads(LineFormat format, std::int32_t role) {
   const double up = format == LineFormat::simple ? 336.0 / 544.0 : format == LineFormat::ll ? 352.0 / 512.0 : 0.7;

@@ -92,9 +92,10 @@ struct Kind {
 
 struct Equals {
   std::vector<CurveKey> keys{};
-  std::map<std::pair<std::size_t, Bytes>, double> middle{};     ///< of the logarithms in us, by key and size
-  std::map<std::pair<std::size_t, Bytes>, double> deviation{};  ///< likewise, at least that of most curves that are like it
-  std::vector<HeldNode> nodes{};                                ///< as in FleetFiles
+  std::map<std::pair<std::size_t, Bytes>, double> middle{};  ///< of the logarithms in us, by key and size
+  std::map<std::pair<std::size_t, Bytes>, double>
+      deviation{};                ///< likewise, at least that of most curves that are like it
+  std::vector<HeldNode> nodes{};  ///< as in FleetFiles
   std::vector<Kind> kinds{};
   std::size_t trials = 0;  ///< figures that were looked at: of so many one is off by chance
   double odd = 0;          ///< the share of all times that are far off on nodes that are well otherwise

@@ -147,7 +147,7 @@ class SimProgram {
     int times = 1;
     bool library = false;  ///< NCCL's kernels, whose blocks may have two roles
     Seconds gap{};         ///< from the end of a run until the next one begins
-    Seconds fetch{};  ///< from then until a block looks for its first slot
+    Seconds fetch{};       ///< from then until a block looks for its first slot
   };
 
   /// `world` and the rank's `event_queue` outlive it.
