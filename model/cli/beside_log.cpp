@@ -215,7 +215,10 @@ std::vector<std::string> beside_log(const Platform& platform, const NcclLog& log
   for (const auto& [what, choice] : log.choices) {
     const auto operation = operation_of(what.first);
     if (!operation) continue;
-    const gpu::Choice ours = choose(ground, *operation, Bytes{what.second}, ranks, found.options.fixed);
+    // NCCL logs what one rank gives to an all-gather, or gets of a reduce-scatter.
+    const bool of_a_rank = *operation == gpu::Operation::all_gather || *operation == gpu::Operation::reduce_scatter;
+    const Bytes bytes{what.second * (of_a_rank ? static_cast<std::uint64_t>(ranks) : 1)};
+    const gpu::Choice ours = choose(ground, *operation, bytes, ranks, found.options.fixed);
     lines.add(fmt::format("{} of {} B", what.first, what.second), choice,
               fmt::format("{} {}, {} channel{}", to_string(ours.algorithm), to_string(ours.format), ours.channels,
                           ours.channels == 1 ? "" : "s"));

@@ -226,6 +226,9 @@ ExitCode advise_of_workload(Question question, const WorkloadAdvice& wished, con
   const bool any_within = workload.protocol.empty();
   const bool any_between = any_within && workload.between.empty() && workload.between_domains.empty();
   bench::require_output("--emit", wished.rules);
+  if (!wished.rules.empty() && !(workload.json.empty() && workload.csv.empty())) {
+    throw UsageError("--emit writes rules alone, no --json and no --csv");
+  }
   if (workload.algorithm == "all") throw UsageError("--algorithm all: advise tries all where none is named");
   const Platform platform = prepare(question);
   bench::Progress progress("simulations", bench::ProgressView::standard_error(wall_clock));

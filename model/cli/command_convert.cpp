@@ -3,6 +3,8 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,6 +17,7 @@
 #include "protocols/bench/workload/kineto_file.hpp"
 #include "protocols/bench/workload/measure_workload.hpp"
 #include "protocols/core/errors.hpp"
+#include "protocols/workloads/goal/collectives.hpp"
 #include "protocols/workloads/goal/job.hpp"
 #include "protocols/workloads/goal/recording.hpp"
 
@@ -36,7 +39,10 @@ ExitCode convert(const ConvertOptions& options, const std::string& command_line)
   heading.insert(heading.end(), profiles.notes.begin(), profiles.notes.end());
   const std::string text = workloads::goal::goal_text(profiles.ranks, heading);
   // As strictly as if somebody had written it.
-  const workloads::goal::Job job(workloads::goal::read_trace(text, options.out.string()));
+  workloads::goal::Trace trace = workloads::goal::read_trace(text, options.out.string());
+  workloads::goal::expand(trace, {},
+                          [](std::string_view what) { return workloads::goal::together_of(what) != nullptr; });
+  const workloads::goal::Job job(std::move(trace));
   bench::write_file(options.out, text);
   for (const std::string& note : profiles.notes) {
     std::cout << fmt::format("{}: {}; calcs of the longest chain {}\n", options.out.string(), note,

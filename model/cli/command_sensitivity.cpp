@@ -114,7 +114,10 @@ ExitCode sensitivity(SensitivityOptions options, const std::string& command_line
   json["environment"] = environment_of(platform, question.platform);
   if (!asked.sizes.empty()) json["bytes"] = asked.sizes.front().count();
   bench::write_json_option(question.job.workload.json, json);
-  const auto guesses = options.strict ? assumed_with(found, assumed, 0) : std::vector<std::string>{};
+  auto guesses = options.strict ? assumed_with(found, assumed, 0) : std::vector<std::string>{};
+  for (const std::string& path : found.refused) {  // what cannot be changed alone may move the time all the same
+    if (options.strict && assumed.contains(path)) guesses.push_back(path);
+  }
   if (guesses.empty()) return ExitCode::ok;
   throw Error(
       fmt::format("--strict: this time goes by {} assumed number{}: {}. Probes tell them (twinlink-real probe, "

@@ -81,6 +81,8 @@ std::optional<Copy> copy_named(std::string_view figure) {
     copy.test += "_sm";
   }
   if (!copy.peer && take(figure, "_under_numa") && take_number(figure, domain)) copy.domain = domain;
+  constexpr std::size_t kMost = std::size_t{1} << 20U;  // far above what a table is made of
+  if (copy.gpu > kMost || copy.peer.value_or(0) > kMost) return std::nullopt;
   return figure == "_bw" && copy.peer.has_value() != copy.domain.has_value() ? std::optional(copy) : std::nullopt;
 }
 

@@ -47,13 +47,19 @@ struct Figure {
 double at_least(std::size_t k, std::size_t n, double each) {
   if (k == 0) return 1;
   if (each <= 0) return 0;
-  double term = std::pow(1 - each, static_cast<double>(n));
-  double below = 0;
-  for (std::size_t i = 0; i < k; ++i) {
-    below += term;
-    term *= static_cast<double>(n - i) / static_cast<double>(i + 1) * each / (1 - each);
+  if (k > n) return 0;
+  if (each >= 1) return 1;
+  // In logarithms: the first terms of many draws are below what a number can be.
+  const auto all = static_cast<double>(n);
+  double sum = 0;
+  for (std::size_t i = k; i <= n; ++i) {
+    const auto some = static_cast<double>(i);
+    const double term = std::exp(std::lgamma(all + 1) - std::lgamma(some + 1) - std::lgamma(all - some + 1) +
+                                 some * std::log(each) + (all - some) * std::log1p(-each));
+    sum += term;
+    if (some > all * each && term < 1e-12 * sum) break;  // they fall from there on
   }
-  return std::max(0.0, 1 - below);
+  return std::min(sum, 1.0);
 }
 
 /// What of a curve a figure is made of.

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "model/study/model_error.hpp"
+#include "platforms/topology/topology.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::model {
@@ -60,14 +61,20 @@ TunerRules tuner_rules(const JobSearch& search) {
   const bench::WorkloadOptions& workload = search.job.workload;
   const auto* const known = std::ranges::find(kCollectives, Word(workload.workload), &std::pair<Word, Word>::first);
   if (known == kCollectives.end()) throw UsageError("--emit: NCCL's tuners decide nothing about " + workload.workload);
-  if (workload.protocol != "nccl" || !workload.between.empty()) throw UsageError("--emit needs -p nccl alone");
+  if (workload.protocol != "nccl" || !workload.between.empty() || !workload.between_domains.empty()) {
+    throw UsageError("--emit needs -p nccl alone");
+  }
+  if (!workload.algorithm.empty() && workload.algorithm != "kernel")
+    throw UsageError("--emit is of NCCL's own kernels");
   for (const auto& [name, value] : workload.settings.options) {
     if (name == "algo" || name == "proto") throw UsageError("--emit chooses algo and proto itself");
   }
   const ReadyJob ready = ready_job(*search.platform, search.job);
   TunerRules all{.collective = std::string(known->second), .ranks = static_cast<int>(ready.places.size())};
+  // NCCL counts the nodes of an NVLink domain as one.
+  const Topology topology(*search.platform);
   std::set<int> nodes;
-  for (const Place& place : ready.places) nodes.insert(place.node);
+  for (const Place& place : ready.places) nodes.insert(topology.copy_of(place.node));
   all.nodes = static_cast<int>(nodes.size());
   const auto sizes = ready.plan.sizes();
   all.sizes = sizes.size();

@@ -215,9 +215,10 @@ class LogReader {
     const std::string algorithm = lower(scan.until(" "));
     if (!(scan.blanks(), scan.take("proto "))) return;
     std::string choice = algorithm + " " + lower(scan.until(" "));
+    if (algorithm.find_first_not_of("0123456789") == std::string::npos) return;  // older ones log numbers, of no names
     int first = 0;
     int last = 0;
-    if (scan.pass("={") && scan.number(first) && scan.take("..") && scan.number(last)) {
+    if (scan.pass("={") && scan.number(first) && scan.take("..") && scan.number(last) && first >= 0 && last >= first) {
       choice += fmt::format(", {} channel{}", last - first + 1, last == first ? "" : "s");
     }
     log_.choices.try_emplace({operation, bytes}, choice);

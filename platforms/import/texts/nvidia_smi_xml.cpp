@@ -34,6 +34,9 @@ NodeDescription describe_nvidia_smi_xml(const std::string& text, const std::stri
     std::string bus = small_letters(gpu.attribute("id").value());
     if (bus.starts_with("0000") && bus.find(':') == 8) bus.erase(0, 4);
     if (bus.empty()) xml.fail(gpu, "a <gpu> needs an id, which is its bus");
+    if (std::ranges::find(node.gpus, bus, &GpuFacts::bus_id) != node.gpus.end()) {
+      xml.fail(gpu, "a second GPU at " + bus + ": are these reports of several machines?");
+    }
     GpuFacts facts{.model = gpu.child("product_name").text().get(),
                    .uuid = gpu.child("uuid").text().get(),
                    .bus_id = bus,

@@ -213,16 +213,27 @@ class Reader {
 
   /// Each thread has the waits of its next launch.
   void note_call(const json& call) {
-    int& waits = event_waits_[call.contains("tid") ? call.at("tid").dump() : ""];
+    int& waits = event_waits_[thread_of(call)];
     if (call.value("name", "").ends_with("StreamWaitEvent")) ++waits;
     const auto key = correlation_of(call);
     if (!key || !launches_.contains(*key)) return;
+    launching_.emplace_back(number(call, "ts"), thread_of(call));
     calls_.emplace(*key, Call{&call, std::exchange(waits, 0)});
   }
 
-  /// cudaDeviceSynchronize, cudaStreamSynchronize, hipEventSynchronize.
+  static std::string thread_of(const json& call) { return call.contains("tid") ? call.at("tid").dump() : ""; }
+
+  /// cudaDeviceSynchronize, cudaStreamSynchronize, hipEventSynchronize. While another thread launches, the host does
+  /// not wait for this one.
   void note_wait(const json& event, double first) {
-    if (event.value("name", "").ends_with("Synchronize")) recording_.waits.push_back(span_of(event, first));
+    if (!event.value("name", "").ends_with("Synchronize")) return;
+    const double begin = number(event, "ts");
+    const double end = begin + number(event, "dur");
+    const auto within = std::ranges::upper_bound(launching_, begin, {}, &std::pair<double, std::string>::first);
+    for (auto each = within; each != launching_.end() && each->first < end; ++each) {
+      if (each->second != thread_of(event)) return;
+    }
+    recording_.waits.push_back(span_of(event, first));
   }
 
   void add(const json& event, double first) {
@@ -356,9 +367,10 @@ class Reader {
     const json* event = nullptr;
     int event_waits = 0;  ///< of the same thread, since its launch before
   };
-  std::unordered_map<std::int64_t, Call> calls_{};  ///< that have launched something, by correlation
-  std::unordered_set<std::int64_t> launches_{};     ///< correlations of what the GPU did
-  std::map<std::string, int> event_waits_{};        ///< by thread
+  std::unordered_map<std::int64_t, Call> calls_{};           ///< that have launched something, by correlation
+  std::unordered_set<std::int64_t> launches_{};              ///< correlations of what the GPU did
+  std::vector<std::pair<double, std::string>> launching_{};  ///< when, and by which thread
+  std::map<std::string, int> event_waits_{};                 ///< by thread
 };
 
 }  // namespace

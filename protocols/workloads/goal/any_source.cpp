@@ -178,7 +178,10 @@ std::size_t settle_any(Trace& trace, Findings& findings) {
   for (const RankTrace& rank : trace.ranks)
     count += static_cast<std::size_t>(std::ranges::count_if(rank.tasks, takes_any));
   if (count == 0) return 0;
-  if (!trace.groups.empty()) {
+  const auto has_collectives = [](const RankTrace& rank) {
+    return std::ranges::count(rank.tasks, Task::Kind::collective, &Task::kind) > 0;
+  };
+  if (std::ranges::any_of(trace.ranks, has_collectives)) {
     findings.add(trace.line, "receives take any message, and ranks have collectives: which comes first nobody knows");
     return 0;
   }

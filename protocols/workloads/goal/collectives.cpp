@@ -1,9 +1,9 @@
 #include "protocols/workloads/goal/collectives.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
-#include <numeric>
-#include <span>
+#include <tuple>
 #include <utility>
 
 #include "protocols/core/errors.hpp"
@@ -16,11 +16,11 @@ const Algorithm& algorithm_for(std::string_view what, const Algorithms& algorith
   if (const auto named = algorithms.find(what); named != algorithms.end()) return *named->second;
   const auto& all = find_workload(what).algorithms;
   // Rings, as libraries take for large messages; what goes from each to each goes at once.
-  const Algorithm* chosen = &all.front();
-  for (const Algorithm& algorithm : all) {
-    if (algorithm.name == "direct" || (algorithm.name == "ring" && what != "reduce")) chosen = &algorithm;
+  for (const std::string_view name : {"ring", "direct"}) {
+    const auto found = std::ranges::find(all, name, &Algorithm::name);
+    if (found != all.end() && what != "reduce" && found->refuses({.ranks = 2}).empty()) return *found;
   }
-  return *chosen;
+  return all.front();
 }
 
 /// A rank's tasks once more, with messages.
@@ -94,24 +94,29 @@ class Expansion {
 void require_few(const Trace& trace, std::span<const Joint> joints, const Algorithms& algorithms,
                  const std::function<bool(std::string_view what)>& stays) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 24U;
-  std::map<std::pair<int, std::size_t>, std::uint64_t> messages;  // of a collective, of so many ranks
+  std::map<std::tuple<int, std::size_t, std::uint64_t>, std::uint64_t> messages;  // of a collective, ranks and bytes
   std::uint64_t all = 0;
   for (const Joint& joint : joints) {
     const Task& task = trace.of(joint.members.front());
     const std::string_view what = kCollectives[task.what];
     if (stays(what)) continue;
     const std::size_t ranks = joint.members.size();
-    const auto [place, is_new] = messages.try_emplace({task.what, ranks});
+    const auto [place, is_new] = messages.try_emplace({task.what, ranks, task.amount});
     if (is_new) {
       const Shape shape{.ranks = static_cast<int>(ranks)};
       const std::uint64_t bytes = std::max<std::uint64_t>(task.amount, 1);
-      place->second = 2 * ranks * (sent_in(algorithm_for(what, algorithms).schedule(shape, 0, bytes)) + 1);
+      const std::uint64_t of_first = sent_in(algorithm_for(what, algorithms).schedule(shape, 0, bytes));
+      constexpr std::array kOfOneRoot{"broadcast", "reduce", "gather", "scatter"};
+      const bool rooted = std::ranges::find(kOfOneRoot, what) != kOfOneRoot.end();
+      place->second = 2 * (rooted ? of_first + ranks : ranks * (of_first + 1));
     }
     all += place->second;
     if (all <= kMost) continue;
-    throw InputError(trace.file + ": error: its collectives are more than " + std::to_string(kMost) +
-                     " sends and receives as messages: -p nccl does them by itself, and --algorithm all-reduce=tree "
-                     "has fewer");
+    throw InputError(trace.file + ":" + std::to_string(task.line) + ": error: up to this " + std::string(what) +
+                     " its collectives are more than " + std::to_string(kMost) + " sends and receives as messages" +
+                     (together_of(what) == nullptr
+                          ? std::string()
+                          : ": -p nccl does them by itself, and --algorithm may name one with fewer"));
   }
 }
 
@@ -135,6 +140,9 @@ void expand(Trace& trace, const Algorithms& algorithms, const std::function<bool
     for (const Task& task : rank.tasks) {
       if (task.kind != Task::Kind::collective && task.tag != kAnyTag) tag = std::max(tag, task.tag);
     }
+  }
+  if (tag > kMostTag - joints.size()) {
+    throw InputError(trace.file + ": error: its tags leave none for the messages of its collectives");
   }
   std::vector<std::vector<std::uint64_t>> tags;  // of each task that is one
   for (const RankTrace& rank : trace.ranks) tags.emplace_back(rank.tasks.size(), 0);
@@ -188,25 +196,27 @@ std::vector<Joint> joints_of(const Trace& trace, Findings& findings) {
   return all;
 }
 
-std::vector<std::size_t> circles_of(const Trace& trace) {
-  std::vector<std::vector<std::size_t>> groups_of(trace.ranks.size());
-  for (std::size_t g = 0; g < trace.groups.size(); ++g) {
-    for (const int rank : trace.groups[g]) groups_of[static_cast<std::size_t>(rank)].push_back(g);
+std::set<std::pair<std::size_t, std::size_t>> conflicts_of(const Trace& trace, std::span<const Joint> joints) {
+  std::vector<std::set<std::size_t>> groups_of(trace.ranks.size());
+  for (const Joint& joint : joints) {
+    for (const TaskId& each : joint.members) {
+      std::set<std::size_t>& groups = groups_of[static_cast<std::size_t>(each.rank)];
+      groups.insert(joint.group);
+      if (groups.size() <= kMostGroupsOfRank) continue;
+      throw InputError(trace.file + ": error: rank " + std::to_string(each.rank) + " has collectives in more than " +
+                       std::to_string(kMostGroupsOfRank) + " groups");
+    }
   }
   std::map<std::pair<std::size_t, std::size_t>, int> shared;
-  std::vector<std::size_t> circle(trace.groups.size());
-  std::iota(circle.begin(), circle.end(), std::size_t{0});
-  for (const std::vector<std::size_t>& groups : groups_of) {
-    for (std::size_t i = 0; i < groups.size(); ++i) {
-      for (std::size_t k = i + 1; k < groups.size(); ++k) {
-        if (++shared[{groups[i], groups[k]}] != 2) continue;
-        const std::size_t from = circle[groups[k]];
-        const std::size_t to = circle[groups[i]];
-        std::ranges::replace(circle, from, to);
+  std::set<std::pair<std::size_t, std::size_t>> conflicts;
+  for (const std::set<std::size_t>& groups : groups_of) {
+    for (auto one = groups.begin(); one != groups.end(); ++one) {
+      for (auto other = std::next(one); other != groups.end(); ++other) {
+        if (++shared[{*one, *other}] == 2) conflicts.insert({*one, *other});
       }
     }
   }
-  return circle;
+  return conflicts;
 }
 
 }  // namespace twinlink::workloads::goal

@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "protocols/workloads/catalogue.hpp"
@@ -32,7 +35,10 @@ struct Joint {
 /// In the order of each group; findings where members do not have the same.
 std::vector<Joint> joints_of(const Trace& trace, Findings& findings);
 
-/// Groups that must not be at work at the same time, for two ranks are in both: the number of each group's circle.
-std::vector<std::size_t> circles_of(const Trace& trace);
+/// Of a rank; those of programs have far fewer streams.
+inline constexpr std::size_t kMostGroupsOfRank = 1024;
+/// Groups that must not be at work at the same time, for two ranks are in both: pairs, the lower number first. An
+/// InputError for a rank in too many of them.
+std::set<std::pair<std::size_t, std::size_t>> conflicts_of(const Trace& trace, std::span<const Joint> joints);
 
 }  // namespace twinlink::workloads::goal

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <ranges>
 #include <tuple>
 #include <utility>
@@ -41,8 +42,8 @@ std::vector<std::span<const Message>> by_window(std::span<const Message> message
   return split_where(messages, [](const Message& a, const Message& b) { return a.window == b.window; });
 }
 
-std::vector<std::span<const Collected>> by_circle(std::span<const Collected> collectives) {
-  return split_where(collectives, [](const Collected& a, const Collected& b) { return a.circle == b.circle; });
+std::vector<std::span<const Collected>> by_group(std::span<const Collected> collectives) {
+  return split_where(collectives, [](const Collected& a, const Collected& b) { return a.group == b.group; });
 }
 
 Bytes room_for(const Message& message) {
@@ -79,12 +80,12 @@ Bytes RankJob::memory() const {
 
 Bytes RankJob::memory_of_collectives() const {
   Bytes all{};
-  for (const auto& of_circle : by_circle(collectives)) {
+  for (const auto& of_group : by_group(collectives)) {
     // An all-to-all has what goes and what comes.
     const auto room = [](const Collected& each) {
       return bytes_of(each.elements) * (each.how->together == Collective::all_to_all ? 2 : 1);
     };
-    all += std::ranges::max(of_circle | std::views::transform(room));
+    all += std::ranges::max(of_group | std::views::transform(room));
   }
   return all;
 }
@@ -133,7 +134,7 @@ void Job::take_collectives() {
   Findings findings(trace_.file);
   joints_ = joints_of(trace_, findings);
   findings.raise();
-  const std::vector<std::size_t> circles = circles_of(trace_);
+  const auto conflicts = conflicts_of(trace_, joints_);
   for (const Joint& joint : joints_) {
     const Task& task = trace_.of(joint.members.front());
     const std::string_view what = kCollectives[task.what];
@@ -144,14 +145,21 @@ void Job::take_collectives() {
       jobs_[static_cast<std::size_t>(id.rank)].collectives.push_back(
           {.task = id.task,
            .group = joint.group,
-           .circle = circles[joint.group],
            .how = how,
            .elements = elements_of(Bytes{task.amount}),
            .wire = Bytes{static_cast<std::uint64_t>(std::llround(share * static_cast<double>(task.amount)))}});
     }
   }
   for (RankJob& job : jobs_) {
-    std::ranges::sort(job.collectives, {}, [](const Collected& each) { return std::pair(each.circle, each.task); });
+    std::ranges::sort(job.collectives, {}, &Collected::task);
+    std::map<std::size_t, std::uint32_t> last;  // of each group
+    for (Collected& each : job.collectives) {
+      for (const auto& [group, task] : last) {
+        if (group == each.group || conflicts.contains(std::minmax(group, each.group))) each.after.push_back(task);
+      }
+      last[each.group] = each.task;
+    }
+    std::ranges::stable_sort(job.collectives, {}, &Collected::group);
   }
 }
 
@@ -234,9 +242,9 @@ void Job::put_in_order(std::span<const Pair> pairs) {
     }
   }
   for (std::size_t rank = 0; rank < jobs_.size(); ++rank) {
-    for (const auto& of_circle : by_circle(jobs_[rank].collectives)) {
-      for (std::size_t i = 1; i < of_circle.size(); ++i) {
-        befores.push_back({first_[rank] + of_circle[i - 1].task, true, first_[rank] + of_circle[i].task, false});
+    for (const Collected& each : jobs_[rank].collectives) {
+      for (const std::uint32_t before : each.after) {
+        befores.push_back({first_[rank] + before, true, first_[rank] + each.task, false});
       }
     }
   }

@@ -34,10 +34,11 @@ struct Message {
 struct Collected {
   std::uint32_t task = 0;
   std::size_t group = 0;
-  std::size_t circle = 0;          ///< those of one go one after the other, in the order of the file
-  const Algorithm* how = nullptr;  ///< whose one step it is
-  std::uint64_t elements = 0;      ///< of the catalogue's size
-  Bytes wire{};                    ///< that cross the rank's wire
+  std::vector<std::uint32_t> after{};  ///< collectives of this rank that must have ended: the last ones before it of
+                                       ///< its own group, and of those that share two ranks with that
+  const Algorithm* how = nullptr;      ///< whose one step it is
+  std::uint64_t elements = 0;          ///< of the catalogue's size
+  Bytes wire{};                        ///< that cross the rank's wire
 };
 
 struct RankJob {
@@ -45,13 +46,13 @@ struct RankJob {
   std::vector<Message> sends{};
   std::vector<Message> receives{};
   std::vector<Message> own{};            ///< to itself
-  std::vector<Collected> collectives{};  ///< by circle
+  std::vector<Collected> collectives{};  ///< by group, and there in the order of the file
   std::vector<int> cpus{};               ///< different ones
 
   [[nodiscard]] std::set<RankId> peers() const;
   /// What the rank holds at once, bytes: of each lane and direction one window, the largest; twice for its own.
   [[nodiscard]] Bytes memory() const;
-  /// And of collectives: of each circle the largest.
+  /// And of collectives: of each group the largest.
   [[nodiscard]] Bytes memory_of_collectives() const;
   [[nodiscard]] Bytes sent() const;
   /// Null: there is no message.
@@ -61,8 +62,8 @@ struct RankJob {
 /// The messages of one peer and lane, as sends and receives have them; and of these, those that travel as one exchange.
 std::vector<std::span<const Message>> by_lane(std::span<const Message> messages);
 std::vector<std::span<const Message>> by_window(std::span<const Message> messages);
-/// Of one circle each.
-std::vector<std::span<const Collected>> by_circle(std::span<const Collected> collectives);
+/// Of one group each.
+std::vector<std::span<const Collected>> by_group(std::span<const Collected> collectives);
 /// What a message takes of a buffer, so that the next one begins at a multiple of a page's fraction.
 Bytes room_for(const Message& message);
 /// The same for the largest window.

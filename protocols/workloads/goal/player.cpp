@@ -73,6 +73,7 @@ class Player::Round {
     std::uint32_t needs = 0;  ///< that are not fulfilled
     bool ready = false;
     bool begun = false;
+    bool ended = false;    ///< a collective
     bool arrived = false;  ///< a message, perhaps before anybody asked for it
   };
   /// The calcs of a cpu.
@@ -192,14 +193,17 @@ class Player::Round {
 
   void join(const Circle& circle) {
     for (const Collected& each : circle.collectives) {
-      rank_.wait_until([&] { return states_[each.task].ready; });
-      const Members& members = player_.members_.at(each.group);
-      const Schedule schedule = schedule_of(each, members);
+      rank_.wait_until([&] {
+        return states_[each.task].ready &&
+               std::ranges::all_of(each.after, [&](std::uint32_t task) { return states_[task].ended; });
+      });
+      const Schedule schedule =
+          each.how->schedule({.ranks = circle.self->ranks()}, circle.self->id().value, each.elements);
       if (check_) prepare(rank_, schedule, *circle.buffers);
       busy(1);
       begin_now(each.task);
       const Together& together = *schedule.steps.front().together;
-      Outcome outcome = members.all->run(together.what, circle.buffers->view(together.data));
+      Outcome outcome = circle.all->run(together.what, circle.buffers->view(together.data));
       if (!outcome.ok()) {
         outcome.reason = where(each.task) + ": " + outcome.reason;
         throw FailedRound(std::move(outcome));
@@ -209,11 +213,9 @@ class Player::Round {
         fault_ = where(each.task) + ": " + *wrong;
       }
       busy(-1);
+      states_[each.task].ended = true;
       end_now(each.task);
     }
-  }
-  static Schedule schedule_of(const Collected& each, const Members& members) {
-    return each.how->schedule({.ranks = members.self->ranks()}, members.self->id().value, each.elements);
   }
 
   /// Messages of a rank to itself are copies, one after the other.
@@ -288,21 +290,18 @@ Player::Player(ConcurrentRank& rank, const Ways& ways, const Job& job)
   for (const Need& need : job.trace_of(rank.id().value).needs) {
     (need.at_start ? after_start_ : after_end_)[need.on].push_back(need.what);
   }
+  require_streams(ways);
   add_circles(ways);
   if (mine_.memory() == Bytes{}) return;
   buffer_ = rank.allocate(ways.within->message_memory(), mine_.memory(), Locality::near);
   add_lines(mine_.sends, true);
   add_lines(mine_.receives, false);
+  // What begins at one moment begins in the order of the file: in one of the peers all ranks would send to the first.
+  std::ranges::stable_sort(lines_, {}, [](const Line& line) { return line.messages.front().task; });
   Bytes own{};
   for (const Message& message : mine_.own) own = std::max(own, room_for(message));
   own_from_ = take_room(own);
   own_to_ = take_room(own);
-  constexpr int kPrograms = kStreams - kFirstStream;
-  if (ways.within->does_collectives() && streams_ > kPrograms) {
-    throw UsageError("rank " + std::to_string(rank.id().value) + " has " + std::to_string(streams_) +
-                     " lanes to and from its peers: " + std::string(ways.within->name()) + " has streams for " +
-                     std::to_string(kPrograms) + ", whose kernels would wait for each other");
-  }
   std::vector<std::function<void()>> works;
   for (Line& line : lines_) {
     works.emplace_back(
@@ -331,27 +330,35 @@ void Player::add_lines(std::span<const Message> messages, bool sends) {
   }
 }
 
-/// All ranks open them in the order of the groups, so that none wait for each other in a circle.
+void Player::require_streams(const Ways& ways) const {
+  constexpr std::size_t kPrograms = kStreams - kFirstStream;
+  const std::size_t lanes = by_lane(mine_.sends).size() + by_lane(mine_.receives).size();
+  const std::size_t groups = by_group(mine_.collectives).size();
+  if (!ways.within->does_collectives() || lanes + groups <= kPrograms) return;
+  throw UsageError("rank " + std::to_string(rank_.id().value) + " has " + std::to_string(lanes) +
+                   " lanes to and from its peers, and collectives in " + std::to_string(groups) +
+                   " groups: " + std::string(ways.within->name()) + " has streams for " + std::to_string(kPrograms) +
+                   " of both, whose kernels would wait for each other");
+}
+
+/// All ranks open them in the order of the groups, so that none wait for each other.
 void Player::add_circles(const Ways& ways) {
-  for (const auto& of_circle : by_circle(mine_.collectives)) {
-    const Stream stream = take_stream();
-    for (const Collected& each : of_circle) {
-      Members& members = members_[each.group];
-      if (members.rank) continue;
-      std::vector<RankId> all;
-      for (const int rank : job_.trace().groups[each.group]) all.push_back(RankId{rank});
-      members.rank = std::make_unique<NumberedChannel>(rank_, 2 * kLanes, stream);
-      members.group = std::make_unique<RankGroup>(std::move(all), rank_.position().places);
-      members.self = std::make_unique<GroupRank>(*members.rank, *members.group);
-    }
+  for (const auto& of_group : by_group(mine_.collectives)) {
+    std::vector<RankId> members;
+    for (const int rank : job_.trace().groups[of_group.front().group]) members.push_back(RankId{rank});
+    Circle circle{.collectives = of_group};
+    circle.rank = std::make_unique<NumberedChannel>(rank_, 2 * kLanes, take_stream());
+    circle.group = std::make_unique<RankGroup>(std::move(members), rank_.position().places);
+    circle.self = std::make_unique<GroupRank>(*circle.rank, *circle.group);
     std::uint64_t most = 0;
-    for (const Collected& each : of_circle) {
-      const GroupRank& self = *members_.at(each.group).self;
-      most = std::max(most, each.how->schedule({.ranks = self.ranks()}, self.id().value, each.elements).data);
+    for (const Collected& each : of_group) {
+      const Shape shape{.ranks = circle.self->ranks()};
+      most = std::max(most, each.how->schedule(shape, circle.self->id().value, each.elements).data);
     }
-    circles_.push_back({of_circle, std::make_unique<Buffers>(rank_, Memory::device, most, 0)});
+    circle.buffers = std::make_unique<Buffers>(rank_, Memory::device, most, 0);
+    circle.all = ways.within->join(*circle.self, ways.settings_within);
+    circles_.push_back(std::move(circle));
   }
-  for (auto& [group, members] : members_) members.all = ways.within->join(*members.self, ways.settings_within);
 }
 
 Stream Player::take_stream() { return {kFirstStream + streams_++ % (kStreams - kFirstStream)}; }

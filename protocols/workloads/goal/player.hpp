@@ -42,7 +42,7 @@ class Player {
   /// Closes all channels; peers may have the buffers open until they have done so, too.
   void close() {
     lines_.clear();
-    members_.clear();
+    circles_.clear();
   }
 
  private:
@@ -54,20 +54,18 @@ class Player {
     std::unique_ptr<NumberedChannel> rank{};
     std::unique_ptr<Channel> channel{};
   };
-  /// The members of a group, as their protocol sees them.
-  struct Members {
+  /// The members of a group, as their protocol sees them, and what they do together.
+  struct Circle {
+    std::span<const Collected> collectives;
+    std::unique_ptr<Buffers> buffers{};
     std::unique_ptr<NumberedChannel> rank{};
     std::unique_ptr<RankGroup> group{};
     std::unique_ptr<GroupRank> self{};
     std::unique_ptr<Communicator> all{};
   };
-  /// Collectives that follow each other.
-  struct Circle {
-    std::span<const Collected> collectives;
-    std::unique_ptr<Buffers> buffers{};
-  };
   class Round;
 
+  void require_streams(const Ways& ways) const;
   void add_circles(const Ways& ways);
   Stream take_stream();
   void add_lines(std::span<const Message> messages, bool sends);
@@ -81,7 +79,6 @@ class Player {
   View own_from_{};  ///< of messages to itself
   View own_to_{};
   std::vector<Line> lines_{};
-  std::map<std::size_t, Members> members_{};  ///< by group
   std::vector<Circle> circles_{};
   int streams_ = 0;
   /// Tasks that wait for the end, and for the beginning, of each task.

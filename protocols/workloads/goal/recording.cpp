@@ -130,7 +130,7 @@ class RankWriter {
     for (std::size_t i = 0; i < items_.size();) {
       const std::size_t behind = next_of(i);
       Item item = items_[i];
-      item.when.end = items_[behind - 1].when.end;
+      for (std::size_t k = i; k < behind; ++k) item.when.end = std::max(item.when.end, items_[k].when.end);
       launch(item);
       i = behind;
     }
@@ -138,10 +138,27 @@ class RankWriter {
   }
 
  private:
+  struct Ended {
+    Tasks::Label label = 0;
+    std::int64_t ended = 0;
+  };
   struct Stream {
     int cpu = 0;
-    Labels last{};
-    std::int64_t ended = INT64_MIN;
+    std::vector<Ended> items{};  ///< in the order of the launches
+
+    /// Of what had ended by then what was launched last; null: nothing had.
+    [[nodiscard]] const Ended* ended_by(std::int64_t time) const {
+      const auto found =
+          std::find_if(items.rbegin(), items.rend(), [&](const Ended& item) { return item.ended <= time; });
+      return found == items.rend() ? nullptr : &*found;
+    }
+    [[nodiscard]] std::int64_t busy_until() const {
+      std::int64_t end = INT64_MIN;
+      // Kernels of a stream that overlap are few.
+      constexpr std::size_t kOverlap = 8;
+      for (std::size_t i = items.size(); i-- > 0 && i + kOverlap >= items.size();) end = std::max(end, items[i].ended);
+      return end;
+    }
   };
   /// What begins so much later than it could has waited for something.
   static constexpr std::int64_t kNoticed = 5'000;
@@ -176,10 +193,12 @@ class RankWriter {
     host_until(when.begin + to_gpu_);
     Labels all = host_;
     for (const auto& [number, stream] : streams_) {
-      if (stream.last.empty() || stream.ended > when.end) continue;
-      all.insert(all.end(), stream.last.begin(), stream.last.end());
-      host_time_ = std::max(host_time_, stream.ended);
+      const Ended* const item = stream.ended_by(when.end);
+      if (item == nullptr) continue;
+      all.push_back(item->label);
+      host_time_ = std::max(host_time_, item->ended);
     }
+    std::erase_if(unseen_, [&](const Ended& each) { return each.ended <= when.end; });
     host_ = tasks_.join(all);
   }
 
@@ -188,17 +207,18 @@ class RankWriter {
     host_until(item.launched + to_gpu_);
     Stream& own = streams_.at(item.stream);
     Labels after = host_;
-    after.insert(after.end(), own.last.begin(), own.last.end());
-    std::int64_t ready = std::max(host_time_, own.ended);
-    const Stream* held_up_by = nullptr;
+    if (!own.items.empty()) after.push_back(own.items.back().label);
+    std::int64_t ready = std::max(host_time_, own.busy_until());
+    const Ended* held_up_by = nullptr;
     for (const auto& [number, stream] : streams_) {
-      if (number == item.stream || stream.last.empty() || stream.ended > item.when.begin) continue;
+      const Ended* const other = number == item.stream ? nullptr : stream.ended_by(item.when.begin);
+      if (other == nullptr) continue;
       if (item.collective != nullptr) {
-        after.insert(after.end(), stream.last.begin(), stream.last.end());
-      } else if (stream.ended > ready && (held_up_by == nullptr || stream.ended > held_up_by->ended)) {
-        held_up_by = &stream;
+        after.push_back(other->label);
+        ready = std::max(ready, other->ended);
+      } else if (other->ended > ready && (held_up_by == nullptr || other->ended > held_up_by->ended)) {
+        held_up_by = other;
       }
-      if (item.collective != nullptr) ready = std::max(ready, stream.ended);
     }
     for (int i = 0; i < item.event_waits && !unseen_.empty() && unseen_.front().ended <= item.when.begin; ++i) {
       after.push_back(unseen_.front().label);
@@ -206,19 +226,21 @@ class RankWriter {
       unseen_.pop_front();
     }
     if (held_up_by != nullptr && item.when.begin - ready > kNoticed) {
-      after.insert(after.end(), held_up_by->last.begin(), held_up_by->last.end());
+      after.push_back(held_up_by->label);
       ready = std::max(ready, held_up_by->ended);
+      std::erase_if(unseen_, [&](const Ended& each) { return each.label == held_up_by->label; });
     }
     std::ranges::sort(after);
     after.erase(std::unique(after.begin(), after.end()), after.end());
+    Tasks::Label label = 0;
     if (item.collective == nullptr) {
-      own.last = {calc(std::max<std::int64_t>(item.when.end - ready, 0), own.cpu, after)};
+      label = calc(std::max<std::int64_t>(item.when.end - ready, 0), own.cpu, after);
     } else {
       if (item.when.begin > ready) after = {calc(item.when.begin - ready, own.cpu, after)};
-      own.last = {collective(*item.collective, after)};
-      unseen_.push_back({own.last.front(), item.when.end});
+      label = collective(*item.collective, after);
+      unseen_.push_back({label, item.when.end});
     }
-    own.ended = item.when.end;
+    own.items.push_back({label, item.when.end});
   }
 
   Tasks::Label collective(const RecordedCollective& all, const Labels& after) {
@@ -249,10 +271,6 @@ class RankWriter {
   std::vector<Span> waits_;
   std::size_t next_wait_ = 0;
   std::map<std::int64_t, Stream> streams_{};
-  struct Ended {
-    Tasks::Label label = 0;
-    std::int64_t ended = 0;
-  };
   std::deque<Ended> unseen_{};       ///< collectives that no stream has waited for
   std::int64_t to_gpu_ = INT64_MAX;  ///< from a launch to the GPU, at least
   Tasks tasks_{};
@@ -413,8 +431,8 @@ std::string goal_text(const std::vector<RankRecording>& ranks, const std::vector
     }
   }
   Forms forms;
-  std::vector<std::vector<int>> members;
-  std::uint64_t tag = 0;  // that of messages
+  std::vector<std::vector<int>> members;  // of each group: those with the same ranks are different ones
+  std::uint64_t tag = 0;                  // that of messages
   Clocks clocks(sorted.size());
   for (const auto& [key, group] : groups) {
     require_same(sorted, group);
@@ -422,8 +440,8 @@ std::string goal_text(const std::vector<RankRecording>& ranks, const std::vector
     clocks.compare(group);
     std::vector<int> ascending = key.second;
     std::ranges::sort(ascending);
-    auto place = static_cast<std::uint64_t>(std::ranges::find(members, ascending) - members.begin());
-    if (place == members.size()) members.push_back(ascending);
+    const std::uint64_t place = members.size();
+    members.push_back(std::move(ascending));
     for (std::size_t i = 0; i < group.begin()->second.size(); ++i) {
       const bool in_blocks = has_unequal_blocks(group, i);
       if (in_blocks) ++tag;

@@ -219,9 +219,6 @@ class Reader {
     if (number != trace_.groups.size()) {
       throw Mistake{line, "groups are counted: the next one is " + std::to_string(trace_.groups.size())};
     }
-    if (std::ranges::find(trace_.groups, members) != trace_.groups.end()) {
-      throw Mistake{line, "an earlier group has the same ranks"};
-    }
     trace_.groups.push_back(std::move(members));
     expect_line_end("");
   }

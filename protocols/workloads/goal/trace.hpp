@@ -75,7 +75,7 @@ struct Trace {
   std::string file{};
   int line = 0;  ///< of the number of ranks
   std::vector<RankTrace> ranks{};
-  std::vector<std::vector<int>> groups{};  ///< ascending ranks of each; no two are the same
+  std::vector<std::vector<int>> groups{};  ///< ascending ranks of each
 
   [[nodiscard]] const Task& of(TaskId id) const { return ranks[static_cast<std::size_t>(id.rank)].tasks[id.task]; }
 };

@@ -92,15 +92,21 @@ TEST(WorkloadProgram, PlaysProfilesOfPyTorch) {
   EXPECT_EQ(point.at("ranks").at(0).at("sent_bytes"), 1048576 + 131072 + 2000);
   EXPECT_EQ(point.at("ranks").at(1).at("sent_bytes"), 1048576 + 131072);
   EXPECT_GT(point.at("time_us"), 210);
+  const auto sent = [&](const std::string& algorithm) {
+    return first_point(kOn + job + " -p gpudirect-v2 --algorithm " + algorithm).at("ranks").at(1).at("sent_bytes");
+  };
+  EXPECT_EQ(sent("all-reduce=tree,reduce-scatter=ring"), 1048576 + 131072);
+  // By NCCL's own kernels the wire has as much.
+  EXPECT_EQ(first_point(kOn + job + " -p nccl").at("ranks").at(1).at("sent_bytes"), 1048576 + 131072);
   for (const auto& [arguments, why] : std::vector<std::pair<std::string, std::string>>{
            {" --algorithm all-reduce", "COLLECTIVE=NAME"},
            {" --algorithm halo-2d=direct", "COLLECTIVE=NAME"},
            {" --algorithm all-reduce=kernel", "it has no messages"},
-           {" --algorithm all-reduce=hierarchical", "does not say how ranks lie"},
-           {" --algorithm all-reduce=no", "there is no algorithm of all-reduce 'no'"},
-           {"x", "ends in .goal"}}) {
-    expect_refused(convert + arguments, why);
+           {" --algorithm all-reduce=hierarchical", "groups may lie in any way"},
+           {" --algorithm all-reduce=no", "there is no algorithm of all-reduce 'no'"}}) {
+    expect_refused(kOn + job + " -p gpudirect-v2" + arguments, why);
   }
+  expect_refused(convert + "x", "ends in .goal");
 }
 
 TEST(WorkloadProgram, WithoutAProtocolTheShortestWaysAreTaken) {
@@ -181,7 +187,7 @@ TEST(WorkloadProgram, OfATraceTheNumbersOfNicsCount) {
 
 TEST(WorkloadProgram, RefusesWhatATraceSaysItself) {
   const std::string trace = kOn + "tests/data/two_ranks.goal -p host ";
-  expect_refused(trace + "--algorithm ring", "--algorithm: only of collectives and patterns, and not of tests/data");
+  expect_refused(trace + "--algorithm ring", "--algorithm ring: a recorded job takes COLLECTIVE=NAME");
   expect_refused(trace + "-b 4", "--begin: only of collectives and patterns, and not of tests/data/two_ranks.goal");
   expect_refused(trace + "--ranks 3", "two_ranks.goal:2: error: --ranks 3 is another number");
   expect_refused(kOn + "nowhere.goal -p host", "nowhere.goal: error: cannot be read");

@@ -305,8 +305,10 @@ TEST(GoalForms, ARankWithMoreLanesThanStreamsIsRefused) {
   const Job job(workloads::goal::read_trace("num_ranks 8\n" + rank_text(0, first) + text, "a.goal"));
   std::vector<Place> places;
   for (int gpu = 0; gpu < 8; ++gpu) places.push_back({0, gpu, {}});
-  EXPECT_THAT(said_by<UsageError>([&] { second_us(places, as_a_job(job)); }),
-              ::testing::HasSubstr("rank 0 has 14 lanes to and from its peers: nccl has streams for 12"));
+  EXPECT_THAT(
+      said_by<UsageError>([&] { second_us(places, as_a_job(job)); }),
+      ::testing::HasSubstr("rank 0 has 14 lanes to and from its peers, and collectives in 0 groups: nccl has streams "
+                           "for 12 of both"));
 }
 
 }  // namespace

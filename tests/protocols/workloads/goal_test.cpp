@@ -91,7 +91,6 @@ TEST(GoalReader, NamesTheLineOfEachMistake) {
       {two + "group 0 { 0 0 }\n", "a.goal:2: error: a group has a rank twice"},
       {two + "group 0 { 0-1 0-1 }\n", "a.goal:2: error: a group has a rank twice"},
       {two + "group 0 { 0 }\n", "a.goal:2: error: a group has two ranks at least"},
-      {two + "group 0 { 0-1 }\ngroup 1 { 1 0 }\n", "a.goal:3: error: an earlier group has the same ranks"},
       {two + "rank 0 {\ngroup 0 { 0-1 }\n}\n", "a.goal:3: error: groups stand before the ranks"},
       {two + "rank 0 {\nall_reduce 8b in 0\n}\n", "a.goal:3: error: there is no group 0"},
       {two + "rank 0 {\na: all_reduces 8b in 0\n}\n",
@@ -179,13 +178,46 @@ TEST(GoalJob, NamesCollectivesThatMembersDoNotShare) {
   EXPECT_EQ(of_two("", "all_reduce 8b in 0\n"), "a.goal:6: error: rank 0 has no such collective");
   EXPECT_EQ(refusal_of(crossing_groups("1 2")), "nothing was refused");
   EXPECT_THAT(refusal_of(crossing_groups("2 1")), HasSubstr(": error: a cycle: line ")) << "each waits for the next";
-  EXPECT_THAT(refusal_of("num_ranks 2\ngroup 0 { 0-1 }\nrank 0 {\nsend 1b to 1\n}\nrank 1 {\nrecv 1b from -1\n}\n"),
-              HasSubstr("which comes first nobody knows"));
+  EXPECT_THAT(
+      refusal_of("num_ranks 2\ngroup 0 { 0-1 }\nrank 0 {\nsend 1b to 1\nbarrier 1b in 0\n}\nrank 1 {\nrecv 1b from "
+                 "-1\nbarrier 1b in 0\n}\n"),
+      HasSubstr("which comes first nobody knows"));
 }
 
 TEST(GoalCollectives, GroupsThatShareTwoRanksTakeTurns) {
-  const auto circles = [](const std::string& groups) { return circles_of(read_trace("num_ranks 8\n" + groups, "a")); };
-  EXPECT_THAT(circles("group 0 { 0-3 }\ngroup 1 { 0 4 }\ngroup 2 { 2-4 }\ngroup 3 { 5-7 }\n"), ElementsAre(0, 1, 0, 3));
+  // Of all eight, of one that has none, and of others that share one rank, or the ranks of the first.
+  std::string text =
+      "num_ranks 8\ngroup 0 { 0-3 }\ngroup 1 { 0 4 }\ngroup 2 { 2-4 }\ngroup 3 { 0-7 }\ngroup 4 { 0-3 }\n";
+  const std::vector<std::string> of_ranks{"0 1 4", "0 4", "0 2 4", "0 2 4", "1 2"};
+  for (std::size_t r = 0; r < of_ranks.size(); ++r) {
+    text += "rank " + std::to_string(r) + " {\n";
+    for (const char group : of_ranks[r]) {
+      if (group != ' ') text += "all_reduce 8b in " + std::string(1, group) + "\n";
+    }
+    text += "}\n";
+  }
+  Trace trace = read_trace(text, "a.goal");
+  Findings findings("a.goal");
+  const auto conflicts = conflicts_of(trace, joints_of(trace, findings));
+  EXPECT_THAT(conflicts, ElementsAre(std::pair(0U, 2U), std::pair(0U, 4U), std::pair(2U, 4U)));
+  const Job job(std::move(trace));
+  EXPECT_THAT(job.of(0).collectives.at(1).after, SizeIs(0)) << "it shares rank 0 alone with the others";
+  EXPECT_THAT(job.of(0).collectives.at(2).after, ElementsAre(0U));
+  EXPECT_THAT(job.of(2).collectives.at(2).after, ElementsAre(0U, 1U));
+}
+
+TEST(GoalCollectives, GoInRingsOrAllAtOnceUnlessSomebodySaysOtherwise) {
+  const auto steps_of = [](const std::string& what) {
+    std::string text = "num_ranks 4\ngroup 0 { 0-3 }\n";
+    for (int r = 0; r < 4; ++r) text += "rank " + std::to_string(r) + " {\n" + what + " 4096b in 0\n}\n";
+    Trace trace = read_trace(text, "a.goal");
+    expand(trace, {}, [](std::string_view) { return false; });
+    return std::ranges::count(trace.ranks[1].tasks, Task::Kind::calc, &Task::kind) - 1;
+  };
+  EXPECT_EQ(steps_of("all_reduce"), 6) << "of a ring";
+  EXPECT_EQ(steps_of("all_gather"), 3);
+  EXPECT_EQ(steps_of("reduce_scatter"), 3);
+  EXPECT_EQ(steps_of("all_to_all"), 1);
 }
 
 std::vector<std::uint64_t> sizes_of(const std::vector<Message>& messages) {
@@ -457,11 +489,11 @@ TEST(GoalPlayer, CollectivesAreMessagesWhereTheProtocolHasNone) {
 
 TEST(GoalCollectives, TooManyMessagesAreRefusedBeforeTheyAreMade) {
   std::string text = "num_ranks 5000\ngroup 0 { 0-4999 }\n";
-  for (int r = 0; r < 5000; ++r) text += "rank " + std::to_string(r) + " {\nall_reduce 64b in 0\n}\n";
+  for (int r = 0; r < 5000; ++r) text += "rank " + std::to_string(r) + " {\nall_reduce 1048576b in 0\n}\n";
   Trace trace = read_trace(text, "a.goal");
-  EXPECT_THAT(
-      said_by<InputError>([&] { expand(trace, {}, [](std::string_view) { return false; }); }),
-      HasSubstr("a.goal: error: its collectives are more than 16777216 sends and receives as messages: -p nccl"));
+  EXPECT_THAT(said_by<InputError>([&] { expand(trace, {}, [](std::string_view) { return false; }); }),
+              HasSubstr("error: up to this all-reduce its collectives are more than 16777216 sends and receives as "
+                        "messages: -p nccl"));
   expand(trace, {}, [](std::string_view) { return true; });
   EXPECT_EQ(Job(std::move(trace)).of(4999).collectives.size(), 1U);
 }

@@ -123,6 +123,33 @@ TEST(Recordings, ACallThatWaitsForTheGpuHoldsTheHostUp) {
   EXPECT_DOUBLE_EQ(longest_ns(alike(2, recording)), 150'000 + 20'000 + 10'000);
 }
 
+TEST(Recordings, AWaitIsForWhatHadEndedWhateverIsQueuedBehindIt) {
+  RankRecording recording = launched();
+  recording.waits = {{30'000, 210'000}};  // for the sum, while a kernel is still busy behind the second one
+  recording.kernels.push_back({{152'000, 900'000}, 7, 25'000});
+  recording.kernels.push_back({{222'000, 232'000}, 8, 220'000});
+  const std::string text = text_of(alike(2, recording));
+  const std::size_t line = text.rfind("  t", text.find("all_reduce")) + 2;
+  EXPECT_THAT(text, HasSubstr("calc 0\n")) << text;
+  EXPECT_THAT(text.substr(text.find("calc 0\n")),
+              HasSubstr("requires " + text.substr(line, text.find(':', line) - line)));
+}
+
+TEST(Recordings, KernelsThatOverlapInAStreamKeepTheirTime) {
+  RankRecording recording{.kernels = {{{10'000, 110'000}, 7, 0}, {{50'000, 60'000}, 7, 1'000}},
+                          .collectives = {collective("all-reduce", 2, 64, {120'000, 130'000}, 1)}};
+  recording.collectives[0].launched = 2'000;
+  EXPECT_THAT(text_of(alike(2, recording)), HasSubstr("calc 100000 cpu 1\n"));
+}
+
+TEST(Recordings, GroupsOfTheSameRanksAreDifferentOnes) {
+  std::vector<RankRecording> ranks =
+      alike(2, {.collectives = {collective("all-reduce", 2, 64, {0, 10}), collective("broadcast", 2, 8, {20, 30}, 2)}});
+  for (RankRecording& rank : ranks) rank.collectives[1].group = "1";
+  EXPECT_THAT(text_of(ranks), HasSubstr("group 0 { 0-1 }\ngroup 1 { 0-1 }\n"));
+  EXPECT_GT(job_of(ranks).of(0).sent(), Bytes{});
+}
+
 TEST(Recordings, RanksBeginAsFarApartAsTheirCollectivesSay) {
   std::vector<RankRecording> ranks = alike(2, launched());
   // The second one's clock is 1 s ahead; its first kernel is 40 us longer, so it began 40 us before.

@@ -535,7 +535,7 @@ TEST_F(Program, BadImportsEndWithTwoAndWriteNothing) {
   expect_refused("osu.txt --from nvbandwidth", "holds nothing that can be imported: no test");
   expect_refused("newer.json --from osu", "is JSON; osu writes text");
   expect_refused("newer.json --from nvbandwidth --size 1M", "'nvbandwidth' is missing");
-  expect_refused("osu.txt --from imb", "unknown tool 'imb' (there are: osu nvbandwidth nccl-tests)");
+  expect_refused("osu.txt --from imb", "unknown tool 'imb' (there are: osu nvbandwidth nccl-tests superbench)");
   expect_refused("osu.txt --protocol stagign", "did you mean 'staging'?");
   expect_refused("osu.txt --pattern ring", "unknown pattern 'ring'");
   expect_refused("osu.txt --places foo,bar", "foo");

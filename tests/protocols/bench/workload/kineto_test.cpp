@@ -121,17 +121,18 @@ TEST(Kineto, CallsSayWhenThingsWereLaunchedAndWhatTheHostWaitsFor) {
     events.push_back(call("cudaStreamWaitEvent", at - 9, 1, 101, 2));  // of another thread
     events.push_back(call("cudaLaunchKernel", at - 5, 5, 8));
     events.push_back(call("cudaDeviceSynchronize", at + 1, 600, 102));
+    events.push_back(call("cudaEventSynchronize", at - 21, 300, 103, 3));  // while the first thread launches
   });
   const RankRecording rank = read_profiles({file}).ranks.at(0);
-  EXPECT_EQ(rank.collectives.at(0).launched, 0) << "the first thing that happens";
-  EXPECT_EQ(rank.collectives.at(0).when.begin, 20'000);
+  EXPECT_EQ(rank.collectives.at(0).launched, 1'000);
+  EXPECT_EQ(rank.collectives.at(0).when.begin, 21'000);
   ASSERT_EQ(rank.kernels.size(), 1U);
-  EXPECT_EQ(rank.kernels[0].launched, 15'000);
+  EXPECT_EQ(rank.kernels[0].launched, 16'000);
   EXPECT_EQ(rank.kernels[0].event_waits, 1);
   EXPECT_EQ(rank.kernels[0].stream, 3);
   ASSERT_EQ(rank.waits.size(), 1U);
-  EXPECT_EQ(rank.waits[0].begin, 21'000);
-  EXPECT_EQ(rank.waits[0].end, 621'000);
+  EXPECT_EQ(rank.waits[0].begin, 22'000);
+  EXPECT_EQ(rank.waits[0].end, 622'000);
 }
 
 TEST(Kineto, KernelsOfRcclAreCollectivesToo) {
