@@ -71,7 +71,7 @@ TEST(ImportNcclLog, FindsTheWiringAndTheRates) {
 TEST(ImportNcclLog, WhatLinksAreTakenForTellsHowManyOfWhichGpuTheyAre) {
   const auto of = [](const std::string& link, const std::string& pci) {
     const Platform platform = imported(log_of(two_gpus("+ NVL[" + link + "]", pci)));
-    const Link& joined = link_of(platform, "gpu0-gpu1-nvlink");
+    const Link joined = link_of(platform, "gpu0-gpu1-nvlink");
     return std::pair(joined.count, gigabytes(joined.forward));
   };
   EXPECT_EQ(of("40.0", "12.0"), std::pair(2, 50.0)) << "Volta: 20 each";
