@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "model/engine/rank/sim_puts.hpp"
@@ -296,8 +297,12 @@ class SimBlock final : public FlowListener,
     if (bytes == 0) return;
     const double threads = this->threads();
     for (const FlowRoute& whole : routes) {
-      FlowRoute route = whole;
-      if (route.limit) route.limit = Rate{route.limit->bytes_per_second() * threads};
+      std::optional<FlowRoute> slower;  // a copy is not for nothing
+      if (threads < 1 && whole.limit) {
+        slower = whole;
+        slower->limit = Rate{whole.limit->bytes_per_second() * threads};
+      }
+      const FlowRoute& route = slower ? *slower : whole;
       const auto part = static_cast<std::uint64_t>(static_cast<double>(bytes) * route.share);
       ++flowing_;
       flows_.push_back(host_.world_.loop.network().start(route, Bytes{std::max<std::uint64_t>(part, 1)}, *this));
