@@ -163,4 +163,13 @@ const Algorithm& find_algorithm(const Workload& workload, std::string_view name)
   return find(workload.algorithms, name, "algorithm of " + std::string(workload.name));
 }
 
+const Algorithm* together_of(std::string_view workload) {
+  for (const Workload& each : all_workloads()) {
+    if (each.name != workload) continue;
+    const auto found = std::ranges::find_if(each.algorithms, [](const Algorithm& a) { return a.together.has_value(); });
+    return found == each.algorithms.end() ? nullptr : &*found;
+  }
+  return nullptr;
+}
+
 }  // namespace twinlink::workloads

@@ -37,5 +37,7 @@ std::span<const Workload> all_workloads();
 const Workload& find_workload(std::string_view name);
 /// A UsageError that lists those of the workload.
 const Algorithm& find_algorithm(const Workload& workload, std::string_view name);
+/// The algorithm by which a protocol does the workload by itself; null: there is none, or no such workload.
+const Algorithm* together_of(std::string_view workload);
 
 }  // namespace twinlink::workloads

@@ -58,16 +58,6 @@ SimulatedJob job_with(SimulatedJob job, const JobSetting& setting, const std::st
   return job;
 }
 
-/// The collective that a protocol may do by itself instead of a workload's messages; nothing: none.
-const workloads::Algorithm* done_by_itself(const std::string& workload) {
-  for (const workloads::Workload& each : workloads::all_workloads()) {
-    if (each.name != workload) continue;
-    const auto found = std::ranges::find_if(each.algorithms, [](const auto& a) { return a.together.has_value(); });
-    return found == each.algorithms.end() ? nullptr : &*found;
-  }
-  return nullptr;
-}
-
 /// In how many words it differs.
 int changes(const JobSetting& from, const JobSetting& to) {
   return static_cast<int>(from.place != to.place) + static_cast<int>(from.within != to.within) +
@@ -88,7 +78,7 @@ class Search {
     advice_.predicted = of_sizes_ && search.job.workload.algorithm.empty() && advice_.ranks > kMostRanksOfAll;
     if (of_sizes_ && search.job.workload.algorithm.empty() && !advice_.predicted) all_ = "all";
     if (!search.job.workload.algorithm.empty()) all_ = search.job.workload.algorithm;
-    if (of_sizes_) by_itself_ = done_by_itself(search.job.workload.workload);
+    if (of_sizes_) by_itself_ = workloads::together_of(search.job.workload.workload);
   }
 
   JobAdvice run() {

@@ -122,13 +122,6 @@ void require_few(const Trace& trace, std::span<const Joint> joints, const Algori
 
 }  // namespace
 
-const Algorithm* together_of(std::string_view what) {
-  for (const Algorithm& algorithm : find_workload(what).algorithms) {
-    if (algorithm.together) return &algorithm;
-  }
-  return nullptr;
-}
-
 void expand(Trace& trace, const Algorithms& algorithms, const std::function<bool(std::string_view what)>& stays) {
   if (trace.groups.empty()) return;
   Findings findings(trace.file);

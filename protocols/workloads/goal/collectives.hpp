@@ -20,9 +20,6 @@ namespace twinlink::workloads::goal {
 /// Which algorithm runs a collective; those that are not named go in rings, all at once, or in trees.
 using Algorithms = std::map<std::string, const Algorithm*, std::less<>>;
 
-/// The algorithm by which a protocol does `what` by itself; null: none does.
-const Algorithm* together_of(std::string_view what);
-
 /// Puts messages in the place of all collectives but those that `stays` wants; what adds up takes no time. An
 /// InputError where members do not have the same collectives.
 void expand(Trace& trace, const Algorithms& algorithms, const std::function<bool(std::string_view what)>& stays);
