@@ -53,6 +53,9 @@ struct Stream {
   auto operator<=>(const Stream&) const = default;
 };
 inline constexpr int kStreams = 16;
+/// From here on they are those of programs that wait for their peers. Copies, additions and collectives have the
+/// others.
+inline constexpr int kFirstOfPrograms = 4;
 /// No queue: compute() takes a core of the host that nobody else has.
 inline constexpr Stream kOnHost{-1};
 

@@ -102,11 +102,8 @@ class PeerFifos {
     return beside_rail_.has_value() && reads_device_memory(format);
   }
   /// Programs with different peers wait for them side by side: in one queue, ranks that launch in different orders
-  /// would wait for each other in a circle. The first streams are those of copies, additions and collectives.
-  [[nodiscard]] Stream stream() const {
-    constexpr int kOthers = 4;
-    return {kOthers + peer_.value % (kStreams - kOthers)};
-  }
+  /// would wait for each other in a circle.
+  [[nodiscard]] Stream stream() const { return {kFirstOfPrograms + peer_.value % (kStreams - kFirstOfPrograms)}; }
 
  private:
   static constexpr std::size_t index(gpu::LineFormat format) { return static_cast<std::size_t>(format); }

@@ -79,6 +79,15 @@ std::unique_ptr<Channel> open_channel(Rank& rank, const Ways& ways, RankId peer)
   return way.protocol.connect(rank, peer, way.settings);
 }
 
+Circle join_circle(MeasuredRank& rank, const Ways& ways, std::span<const int> members) {
+  std::vector<RankId> all;
+  for (const int member : members) all.push_back(RankId{member});
+  Circle circle{.group = std::make_unique<RankGroup>(std::move(all), rank.position().places)};
+  circle.self = std::make_unique<GroupRank>(rank, *circle.group);
+  circle.all = ways.within->join(*circle.self, ways.settings_within);
+  return circle;
+}
+
 void Connections::open(const std::set<RankId>& peers) {
   std::vector<std::function<void()>> works;
   for (const RankId peer : peers) {
@@ -110,11 +119,7 @@ void Connections::open(const Together& together) {
                                   : ways_.within->join(rank_, ways_.settings_within);
     return;
   }
-  std::vector<RankId> members;
-  for (const int member : together.members) members.push_back(RankId{member});
-  circle.group = std::make_unique<RankGroup>(std::move(members), rank_.position().places);
-  circle.self = std::make_unique<GroupRank>(rank_, *circle.group);
-  circle.all = ways_.within->join(*circle.self, ways_.settings_within);
+  circle = join_circle(rank_, ways_, together.members);
 }
 
 bool Connections::connecting() const {

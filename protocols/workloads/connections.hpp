@@ -42,6 +42,15 @@ bool wants_heap(const Ways& ways);
 /// One channel to `peer`, who does the same: by the protocol for such pairs.
 std::unique_ptr<Channel> open_channel(Rank& rank, const Ways& ways, RankId peer);
 
+/// Ranks that do collectives together by a protocol that does them by itself. What group and self stand on outlives it.
+struct Circle {
+  std::unique_ptr<RankGroup> group{};  ///< null: all ranks of the job
+  std::unique_ptr<GroupRank> self{};
+  std::unique_ptr<Communicator> all{};
+};
+/// `members` do the same; `rank` and `ways` outlive what is returned.
+Circle join_circle(MeasuredRank& rank, const Ways& ways, std::span<const int> members);
+
 class Connections {
  public:
   /// `rank`, `ways` and `heap` outlive it. Of ways that want one, messages are on the heap.
@@ -66,12 +75,6 @@ class Connections {
   [[nodiscard]] std::map<std::string, std::uint64_t> counters() const;
 
  private:
-  /// Ranks that do collectives together.
-  struct Circle {
-    std::unique_ptr<RankGroup> group{};
-    std::unique_ptr<GroupRank> self{};
-    std::unique_ptr<Communicator> all{};
-  };
   void open(const Together& together);
 
   ConcurrentRank& rank_;

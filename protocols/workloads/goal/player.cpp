@@ -12,8 +12,6 @@ namespace {
 
 /// Stream of copies to itself. Protocols and additions have the first ones.
 constexpr Stream kOwn{3};
-/// From here on streams are those of programs.
-constexpr int kFirstStream = 4;
 
 /// What ends a round.
 class FailedRound : public Error {
@@ -53,7 +51,7 @@ class Player::Round {
     std::vector<std::function<void()>> works;
     for (const Line& line : player_.lines_)
       works.emplace_back([this, &line] { line.sends ? send(line) : receive(line); });
-    for (const Circle& circle : player_.circles_) works.emplace_back([this, &circle] { join(circle); });
+    for (const Joined& joined : player_.joined_) works.emplace_back([this, &joined] { join(joined); });
     if (!player_.mine_.own.empty()) works.emplace_back([this] { copy_own(); });
     for (auto& [cpu, queue] : calcs_) works.emplace_back([this, &queue] { compute(queue); });
     Played played;
@@ -191,24 +189,23 @@ class Player::Round {
     if (states_[task].begun) end_now(task);
   }
 
-  void join(const Circle& circle) {
-    for (const Collected& each : circle.collectives) {
+  void join(const Joined& joined) {
+    for (const Collected& each : joined.collectives) {
       rank_.wait_until([&] {
         return states_[each.task].ready &&
                std::ranges::all_of(each.after, [&](std::uint32_t task) { return states_[task].ended; });
       });
-      const Schedule schedule =
-          each.how->schedule({.ranks = circle.self->ranks()}, circle.self->id().value, each.elements);
-      if (check_) prepare(rank_, schedule, *circle.buffers);
+      const Schedule& schedule = joined.schedules.at({each.how, each.elements});
+      if (check_) prepare(rank_, schedule, *joined.buffers);
       busy(1);
       begin_now(each.task);
       const Together& together = *schedule.steps.front().together;
-      Outcome outcome = circle.all->run(together.what, circle.buffers->view(together.data));
+      Outcome outcome = joined.members.all->run(together.what, joined.buffers->view(together.data));
       if (!outcome.ok()) {
         outcome.reason = where(each.task) + ": " + outcome.reason;
         throw FailedRound(std::move(outcome));
       }
-      if (const auto wrong = check_ ? fault_in(rank_, schedule, *circle.buffers) : std::nullopt;
+      if (const auto wrong = check_ ? fault_in(rank_, schedule, *joined.buffers) : std::nullopt;
           wrong && fault_.empty()) {
         fault_ = where(each.task) + ": " + *wrong;
       }
@@ -291,7 +288,7 @@ Player::Player(ConcurrentRank& rank, const Ways& ways, const Job& job)
     (need.at_start ? after_start_ : after_end_)[need.on].push_back(need.what);
   }
   require_streams(ways);
-  add_circles(ways);
+  join_groups(ways);
   if (mine_.memory() == Bytes{}) return;
   buffer_ = rank.allocate(ways.within->message_memory(), mine_.memory(), Locality::near);
   add_lines(mine_.sends, true);
@@ -331,7 +328,7 @@ void Player::add_lines(std::span<const Message> messages, bool sends) {
 }
 
 void Player::require_streams(const Ways& ways) const {
-  constexpr std::size_t kPrograms = kStreams - kFirstStream;
+  constexpr std::size_t kPrograms = kStreams - kFirstOfPrograms;
   const std::size_t lanes = by_lane(mine_.sends).size() + by_lane(mine_.receives).size();
   const std::size_t groups = by_group(mine_.collectives).size();
   if (!ways.within->does_collectives() || lanes + groups <= kPrograms) return;
@@ -342,26 +339,24 @@ void Player::require_streams(const Ways& ways) const {
 }
 
 /// All ranks open them in the order of the groups, so that none wait for each other.
-void Player::add_circles(const Ways& ways) {
+void Player::join_groups(const Ways& ways) {
   for (const auto& of_group : by_group(mine_.collectives)) {
-    std::vector<RankId> members;
-    for (const int rank : job_.trace().groups[of_group.front().group]) members.push_back(RankId{rank});
-    Circle circle{.collectives = of_group};
-    circle.rank = std::make_unique<NumberedChannel>(rank_, 2 * kLanes, take_stream());
-    circle.group = std::make_unique<RankGroup>(std::move(members), rank_.position().places);
-    circle.self = std::make_unique<GroupRank>(*circle.rank, *circle.group);
+    Joined joined{.collectives = of_group};
+    joined.rank = std::make_unique<NumberedChannel>(rank_, 2 * kLanes, take_stream());
+    joined.members = join_circle(*joined.rank, ways, job_.trace().groups[of_group.front().group]);
+    const GroupRank& self = *joined.members.self;
     std::uint64_t most = 0;
     for (const Collected& each : of_group) {
-      const Shape shape{.ranks = circle.self->ranks()};
-      most = std::max(most, each.how->schedule(shape, circle.self->id().value, each.elements).data);
+      const auto [place, is_new] = joined.schedules.try_emplace({each.how, each.elements});
+      if (is_new) place->second = each.how->schedule({.ranks = self.ranks()}, self.id().value, each.elements);
+      most = std::max(most, place->second.data);
     }
-    circle.buffers = std::make_unique<Buffers>(rank_, Memory::device, most, 0);
-    circle.all = ways.within->join(*circle.self, ways.settings_within);
-    circles_.push_back(std::move(circle));
+    joined.buffers = std::make_unique<Buffers>(rank_, Memory::device, most, 0);
+    joined_.push_back(std::move(joined));
   }
 }
 
-Stream Player::take_stream() { return {kFirstStream + streams_++ % (kStreams - kFirstStream)}; }
+Stream Player::take_stream() { return {kFirstOfPrograms + streams_++ % (kStreams - kFirstOfPrograms)}; }
 
 View Player::take_room(Bytes room) {
   const View view(buffer_, used_, room);

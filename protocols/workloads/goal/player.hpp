@@ -5,13 +5,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "protocols/workloads/connections.hpp"
 #include "protocols/workloads/execution.hpp"
 #include "protocols/workloads/goal/job.hpp"
-#include "protocols/workloads/group_rank.hpp"
 #include "protocols/workloads/numbered_channel.hpp"
 
 namespace twinlink::workloads::goal {
@@ -42,7 +43,7 @@ class Player {
   /// Closes all channels; peers may have the buffers open until they have done so, too.
   void close() {
     lines_.clear();
-    circles_.clear();
+    joined_.clear();
   }
 
  private:
@@ -54,19 +55,18 @@ class Player {
     std::unique_ptr<NumberedChannel> rank{};
     std::unique_ptr<Channel> channel{};
   };
-  /// The members of a group, as their protocol sees them, and what they do together.
-  struct Circle {
+  /// The members of a group, and what they do together.
+  struct Joined {
     std::span<const Collected> collectives;
+    std::map<std::pair<const Algorithm*, std::uint64_t>, Schedule> schedules{};  ///< by how, and of how many elements
     std::unique_ptr<Buffers> buffers{};
     std::unique_ptr<NumberedChannel> rank{};
-    std::unique_ptr<RankGroup> group{};
-    std::unique_ptr<GroupRank> self{};
-    std::unique_ptr<Communicator> all{};
+    Circle members{};
   };
   class Round;
 
   void require_streams(const Ways& ways) const;
-  void add_circles(const Ways& ways);
+  void join_groups(const Ways& ways);
   Stream take_stream();
   void add_lines(std::span<const Message> messages, bool sends);
   View take_room(Bytes room);
@@ -79,7 +79,7 @@ class Player {
   View own_from_{};  ///< of messages to itself
   View own_to_{};
   std::vector<Line> lines_{};
-  std::vector<Circle> circles_{};
+  std::vector<Joined> joined_{};
   int streams_ = 0;
   /// Tasks that wait for the end, and for the beginning, of each task.
   std::vector<std::vector<std::uint32_t>> after_end_;
