@@ -84,15 +84,24 @@ std::vector<Span> standstills_of(const RankRecording& recording) {
   if (std::ranges::any_of(recording.kernels, is_launched) || std::ranges::any_of(recording.collectives, is_launched)) {
     return {};
   }
+  std::vector<Span> kernels;
+  std::vector<std::int64_t> ends;
+  for (const RecordedKernel& kernel : recording.kernels) {
+    kernels.push_back(kernel.when);
+    ends.push_back(kernel.when.end);
+  }
+  std::ranges::sort(kernels, {}, &Span::begin);
+  std::ranges::sort(ends);
+  for (std::size_t i = 1; i < kernels.size(); ++i) kernels[i].end = std::max(kernels[i].end, kernels[i - 1].end);
   std::vector<Span> waits;
   for (const RecordedCollective& each : recording.collectives) {
     Span wait = each.when;
-    bool computes = false;
-    for (const RecordedKernel& kernel : recording.kernels) {
-      computes = computes || (kernel.when.begin < wait.end && wait.end < kernel.when.end);
-      if (kernel.when.end <= wait.end) wait.begin = std::max(wait.begin, kernel.when.end);
-    }
-    if (!computes) waits.push_back(wait);
+    // Of those that had begun before, one is not through yet: the GPU computes.
+    const auto behind = std::ranges::lower_bound(kernels, wait.end, {}, &Span::begin);
+    if (behind != kernels.begin() && std::prev(behind)->end > wait.end) continue;
+    const auto later = std::ranges::upper_bound(ends, wait.end);
+    if (later != ends.begin()) wait.begin = std::max(wait.begin, *std::prev(later));
+    waits.push_back(wait);
   }
   return waits;
 }
