@@ -283,12 +283,13 @@ std::vector<Device> Nvml::devices() const {
   return found;
 }
 
-std::map<std::string, bench::GpuHealth> Nvml::health() const {
+std::map<std::string, bench::GpuHealth> Nvml::health(const std::string& only) const {
   std::map<std::string, bench::GpuHealth> found;
   for (const Device device : devices()) {
     nvml::PciInfo pci{};
     if (functions_.pci_info(device, &pci) != nvml::kSuccess) continue;
-    found[bus_id(pci)] = HealthReader(functions_, device).read();
+    const std::string bus = bus_id(pci);
+    if (only.empty() || bus == only) found[bus] = HealthReader(functions_, device).read();
   }
   return found;
 }
@@ -319,7 +320,7 @@ bench::GpuHealth health_of_gpu(const std::string& bus_id, const std::string& lib
   try {
     std::string wanted = bus_id;
     std::ranges::transform(wanted, wanted.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return Nvml(library).health()[wanted];
+    return wanted.empty() ? bench::GpuHealth{} : Nvml(library).health(wanted)[wanted];
   } catch (const Error&) {
     return {};  // a measurement does not fail because nobody tells how well the GPU is
   }

@@ -133,8 +133,9 @@ class Nvml {
   /// those that `node` has. What the driver does not support is left unknown; an EnvironmentError if it refuses what
   /// every GPU has.
   void read(platforms::NodeDescription& node) const;
-  /// How well each GPU is, by bus ids in lower case. What the driver does not tell is not there.
-  [[nodiscard]] std::map<std::string, bench::GpuHealth> health() const;
+  /// How well each GPU is, or `only` that of this bus id, by bus ids in lower case. What the driver does not tell is
+  /// not there.
+  [[nodiscard]] std::map<std::string, bench::GpuHealth> health(const std::string& only = {}) const;
 
  private:
   void load(const std::string& library);
