@@ -10,8 +10,7 @@
 
 namespace twinlink::model {
 
-/// A line each: both values where they differ. Simulates, which goes once per process. Nothing where the log says
-/// nothing of that.
+/// A line each: both values where they differ. Simulates. Nothing where the log says nothing of that.
 std::vector<std::string> beside_log(const Platform& platform, const NcclLog& log);
 
 }  // namespace twinlink::model

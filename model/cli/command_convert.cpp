@@ -40,8 +40,7 @@ ExitCode convert(const ConvertOptions& options, const std::string& command_line)
   const std::string text = workloads::goal::goal_text(profiles.ranks, heading);
   // As strictly as if somebody had written it.
   workloads::goal::Trace trace = workloads::goal::read_trace(text, options.out.string());
-  workloads::goal::expand(trace, {},
-                          [](std::string_view what) { return workloads::goal::together_of(what) != nullptr; });
+  workloads::goal::expand(trace, {}, [](std::string_view what) { return workloads::together_of(what) != nullptr; });
   const workloads::goal::Job job(std::move(trace));
   bench::write_file(options.out, text);
   for (const std::string& note : profiles.notes) {

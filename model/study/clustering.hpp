@@ -44,7 +44,8 @@ struct ClusterPoint {
 };
 
 /// Each job first runs alone, then all at once, in one simulation. Whoever has done its iterations goes on until all
-/// have. A UsageError for plans of several algorithms, and as measure_workload(). Once per process.
+/// have. A UsageError for plans of several algorithms, and as measure_workload(). With SimGrid's flows once per
+/// process.
 std::vector<ClusterPoint> measure_cluster(const Platform& platform, const bench::WorkloadPlan& plan,
                                           const Cluster& cluster,
                                           const std::function<void(const ClusterPoint&)>& on_point,

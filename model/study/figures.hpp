@@ -48,7 +48,7 @@ std::vector<const Figure*> figures_named(std::span<const std::string> names);
 
 /// Why two devices have no such curve; empty: they have.
 std::string why_not(const FigureCurve& curve, const Path& path);
-/// Simulates one curve, with the sizes and repeats of `options`. Once per process, as simulate().
+/// Simulates one curve, with the sizes and repeats of `options`. With SimGrid's flows once per process, as simulate().
 bench::Series simulate_curve(const FigureCurve& curve, const Platform& platform, bench::RunOptions options);
 
 struct DrawnCurve {

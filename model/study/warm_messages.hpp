@@ -20,7 +20,7 @@ namespace twinlink::model {
 
 /// As 'run' measures.
 bench::Plan warm_plan(bench::Pattern pattern, std::vector<Bytes> sizes, int window, Settings settings);
-/// What the first rank measures. Once per process, as every simulation.
+/// What the first rank measures. With SimGrid's flows once per process, as every simulation.
 bench::Series warm_series(const Platform& platform, std::span<const Place> places, const Protocol& protocol,
                           const bench::Plan& plan);
 

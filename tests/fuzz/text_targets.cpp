@@ -138,7 +138,7 @@ void read_goal(const std::string& text) {
   workloads::goal::Trace trace = workloads::goal::read_trace(text, "a.goal");
   // Collectives of the protocol's own, or all as messages.
   const bool keeps = text.size() % 2 == 0;
-  const auto stays = [&](std::string_view what) { return keeps && workloads::goal::together_of(what) != nullptr; };
+  const auto stays = [&](std::string_view what) { return keeps && workloads::together_of(what) != nullptr; };
   workloads::goal::expand(trace, {}, stays);
   const workloads::goal::Job job(std::move(trace));
   using workloads::goal::Message;

@@ -50,7 +50,7 @@ ReadyJob ready_job(const Platform& platform, SimulatedJob job);
 /// by the simulation, and outlives it.
 void let_faults_begin(bench::WorkloadPlan& plan, SimulationOptions& simulation, std::function<void()>& begins);
 
-/// Times of the job on a platform, by size, with the algorithm of each. Once per process.
+/// Times of the job on a platform, by size, with the algorithm of each. With SimGrid's flows once per process.
 MessageTimes simulate_job(const Platform& platform, const SimulatedJob& job);
 
 /// simulate_job() in processes of their own.

@@ -398,9 +398,9 @@ namespace {
 /// "all-reduce=tree,all-gather=ring": for each collective of a recorded job.
 workloads::goal::Algorithms algorithms_of_job(const std::string& list) {
   workloads::goal::Algorithms algorithms;
+  if (list.empty()) return algorithms;
   for (const auto part : std::views::split(list, ',')) {
     const std::string text(part.begin(), part.end());
-    if (list.empty()) break;
     const std::size_t sign = text.find('=');
     const std::string what = text.substr(0, sign);
     if (sign == std::string::npos || !workloads::goal::is_recordable(what)) {
@@ -424,7 +424,7 @@ std::function<bool(std::string_view)> collectives_by_itself(const WorkloadOption
   if (protocol.wants_same_places()) return [](std::string_view) { return false; };  // its collectives are on a heap
   return
       [&protocol, &algorithms, settings = settings_of(protocol, options.settings, Seconds{1})](std::string_view what) {
-        const workloads::Algorithm* const how = workloads::goal::together_of(what);
+        const workloads::Algorithm* const how = workloads::together_of(what);
         return how != nullptr && !algorithms.contains(what) && protocol.does(*how->together, settings);
       };
 }
