@@ -286,44 +286,57 @@ class SimBlock final : public FlowListener,
     }
   }
 
+  [[nodiscard]] bool is_of_library_tree() const { return host_.parts_.library && gpu::is_tree(p_); }
   /// Of the threads of NCCL's block those that have this one's role.
   [[nodiscard]] double threads() const {
-    const bool shared = host_.parts_.library && gpu::is_tree(p_) && position().above != gpu::kNoLink;
-    return shared ? gpu::tree_threads(p_.format, role_) : 1;
+    return is_of_library_tree() && position().above != gpu::kNoLink ? gpu::tree_threads(p_.format, role_) : 1;
+  }
+  /// NCCL's block passes a piece once, whatever the ranks below: it stores to all of them what it has in its registers,
+  /// and adds what it loads from all (2.28's src/device/prims_*.h); a load more from the GPU's own cache, 0.2 us, is
+  /// little beside the 2 us that its threads take for what they have in flight at a time. So they take time for one
+  /// rank below alone. Here others have moves of their own, whose bytes take links and memory.
+  [[nodiscard]] bool is_beside(const gpu::Move& move) const {
+    if (!is_of_library_tree()) return false;
+    const bool sends_copy = move.from == gpu::kNoLink && move.into != position().above;
+    const bool adds_alone = move.into == gpu::kNoLink && move.from != position().above;
+    return sends_copy || adds_alone;
   }
 
-  /// `bytes` over all ways side by side.
-  void start(const std::vector<FlowRoute>& routes, std::uint64_t bytes) {
+  /// `bytes` over all ways side by side, by a share of the threads; none: they are no limit.
+  void start(const std::vector<FlowRoute>& routes, std::uint64_t bytes, std::optional<double> threads = 1) {
     if (bytes == 0) return;
-    const double threads = this->threads();
     for (const FlowRoute& whole : routes) {
-      std::optional<FlowRoute> slower;  // a copy is not for nothing
-      if (threads < 1 && whole.limit) {
-        slower = whole;
-        slower->limit = Rate{whole.limit->bytes_per_second() * threads};
+      std::optional<FlowRoute> other;  // a copy is not for nothing
+      if (threads != 1 && whole.limit) {
+        other = whole;
+        other->limit.reset();
+        if (threads) other->limit = Rate{whole.limit->bytes_per_second() * *threads};
       }
-      const FlowRoute& route = slower ? *slower : whole;
+      const FlowRoute& route = other ? *other : whole;
       const auto part = static_cast<std::uint64_t>(static_cast<double>(bytes) * route.share);
       ++flowing_;
       flows_.push_back(host_.world_.loop.network().start(route, Bytes{std::max<std::uint64_t>(part, 1)}, *this));
     }
   }
   void start_flows(const gpu::Move& move) {
+    const bool beside = is_beside(move);
+    const std::optional<double> threads = beside ? std::nullopt : std::optional(this->threads());
     const std::uint64_t stored = gpu::stored(p_.format, move.bytes);
     std::uint64_t own = 0;  // bytes that the GPU's memory gives or takes; a copy within it is worth twice its bytes
     const bool sends = move.into != gpu::kNoLink;
     if (sends && !of(move.into).by_adapter) {
-      start(move.from == gpu::kNoLink ? of(move.into).out : of(move.into).passing, stored);
+      start(move.from == gpu::kNoLink ? of(move.into).out : of(move.into).passing, stored, threads);
     }
     if (move.from != gpu::kNoLink) {
       if (of(move.from).in.empty()) own += stored;
-      start(of(move.from).in, stored);
+      start(of(move.from).in, stored, threads);
     }
-    if (move.in != gpu::Region::none) own += move.bytes;
-    if (move.out != gpu::Region::none) own += move.bytes;
+    // What is beside has been read for the pass, and its sum is written by it.
+    if (move.in != gpu::Region::none && !beside) own += move.bytes;
+    if (move.out != gpu::Region::none && !beside) own += move.bytes;
     // What taking a message out costs is in the rate of blocks, which messages tell.
     const bool alone = !sends && !gpu::is_of_two(p_);
-    start(alone ? host_.parts_.own_alone : host_.parts_.own, (own + 1) / 2);
+    start(alone ? host_.parts_.own_alone : host_.parts_.own, (own + 1) / 2, threads);
   }
   bool await_flows(std::string_view what, std::uint64_t bytes) {
     const Cause began = by_now();

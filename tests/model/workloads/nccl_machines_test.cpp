@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -271,31 +272,50 @@ TEST(NcclMachines, SwitchesAndTheTreesBetweenThemAddUpAllRanks) {
   EXPECT_EQ(wrong_sums(unequal, 2, 8, "nvls"), "") << "nodes that are not alike";
 }
 
+/// An all-reduce of all GPUs of the first nodes, each of eight, when all are connected.
+Seconds sum_of_nodes(const Platform& platform, int nodes, Bytes size,
+                     const std::map<std::string, std::string>& options) {
+  const std::string told = wrong_on(platform, nodes, 8, [&](MeasuredRank& rank, int) -> std::string {
+    Settings settings = find_protocol("nccl").defaults();
+    settings.options.insert(options.begin(), options.end());
+    const auto all = find_protocol("nccl").join(rank, settings);
+    const View data(rank.allocate(Memory::device, size));
+    if (!all->run(Collective::all_reduce, data).ok()) return "0";
+    const Seconds start = rank.now();
+    if (!all->run(Collective::all_reduce, data).ok()) return "0";
+    return rank.id().value == 0 ? std::to_string((rank.now() - start).microseconds()) : "";
+  });
+  return Seconds{1e-6 * std::stod(told.substr(std::string("rank 0: ").size()))};
+}
+
 /// Each adapter sends its GPU's part up once, and gets the sum of it once, of two nodes as of four. Where the fabric is
 /// far slower than the switches in nodes, it is all that takes time.
 TEST(NcclMachines, SwitchesOfTheFabricTakeEachByteOnce) {
   constexpr Bytes kSize = 256_MiB;
   constexpr Rate kSums = 10.0_GBps;
-  const auto time = [&](const Platform& platform, int nodes, const char* algorithm) {
-    const std::string told = wrong_on(platform, nodes, 8, [&](MeasuredRank& rank, int) -> std::string {
-      Settings settings = find_protocol("nccl").defaults();
-      settings.options = {{"algo", algorithm}};
-      const auto all = find_protocol("nccl").join(rank, settings);
-      const View data(rank.allocate(Memory::device, kSize));
-      if (!all->run(Collective::all_reduce, data).ok()) return "0";
-      const Seconds start = rank.now();
-      if (!all->run(Collective::all_reduce, data).ok()) return "0";
-      return rank.id().value == 0 ? std::to_string((rank.now() - start).microseconds()) : "";
-    });
-    return Seconds{1e-6 * std::stod(told.substr(std::string("rank 0: ").size()))};
-  };
   const Seconds once = kSize / kSums / 8;
   for (const int nodes : {2, 4}) {
-    const Seconds sums = time(machine_that_adds_up(kSums), nodes, "nvls");
+    const Seconds sums = sum_of_nodes(machine_that_adds_up(kSums), nodes, kSize, {{"algo", "nvls"}});
     EXPECT_GE(sums, once);
     EXPECT_LE(sums, once * 1.1);
   }
-  EXPECT_LT(time(machine_that_adds_up(48.5_GBps), 4, "nvls"), time(machine("hgx-h100-64"), 4, "nvlstree"));
+  EXPECT_LT(sum_of_nodes(machine_that_adds_up(48.5_GBps), 4, kSize, {{"algo", "nvls"}}),
+            sum_of_nodes(machine("hgx-h100-64"), 4, kSize, {{"algo", "nvlstree"}}));
+}
+
+/// Of two binary trees, each with half of the bytes, a node is within one and a leaf of the other: it sends up twice,
+/// and down twice, so that each of its eight adapters sends a quarter of all bytes, at 24 GB/s. Blocks that pass on to
+/// two nodes and a GPU are no bottleneck; the filling of a tree four deep may take as long again as the adapters do.
+TEST(NcclMachines, TreesOfManyNodesTakeTheirAdaptersTime) {
+  constexpr Bytes kSize = 256_MiB;
+  for (const auto& [format, stored] : {std::pair{"simple", 1.0}, {"ll128", 128.0 / 120}}) {
+    const Seconds adapters = kSize / 24.0_GBps / 4 * stored;
+    for (const int nodes : {4, 8}) {
+      const Seconds time = sum_of_nodes(machine("selene"), nodes, kSize, {{"algo", "tree"}, {"proto", format}});
+      EXPECT_GE(time, adapters) << format << " of " << nodes;
+      EXPECT_LE(time, adapters * 2) << format << " of " << nodes;
+    }
+  }
 }
 
 /// Parts that share slots, and parts of several slots, of numbers of ranks that are no powers of two.
