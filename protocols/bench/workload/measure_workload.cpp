@@ -65,7 +65,7 @@ class WorkloadRun {
   WorkloadSeries run() {
     WorkloadSeries series;
     if (self_ == 0) series = heading_of(rank_, plan_);
-    if (work_.predictable() && (!plan_.company.meet || work_.algorithms.size() != 1)) predict();
+    if (predicts()) predict();
     std::vector<Candidate> all;
     for (const Bytes size : work_.sizes) add_candidates(all, size);
     open(all);
@@ -105,6 +105,8 @@ class WorkloadRun {
   static constexpr double kNearly = 2;
   /// In larger jobs nothing is tried, for that takes as long as what is measured then.
   static constexpr std::size_t kMostTried = 200'000;
+  /// Nor is anything predicted of one where the algorithm is named, for that takes several times as long.
+  static constexpr std::size_t kMostPredicted = 20'000;
   /// What needs more room than the data and this is not tried: the room may be lacking, and who needs so much sends it.
   static constexpr Bytes kMoreRoom = 256_MiB;
 
@@ -218,6 +220,16 @@ class WorkloadRun {
     std::vector<Schedule> parts{};  ///< of which these steps are timed
   };
 
+  /// Where nobody has to choose, what is predicted only stands beside what is measured.
+  [[nodiscard]] bool predicts() const {
+    if (!work_.predictable()) return false;
+    if (work_.algorithms.size() != 1) return true;
+    return !plan_.company.meet && std::ranges::all_of(work_.sizes, [&](Bytes size) {
+      const std::uint64_t elements = elements_at_once(size).front();
+      return messages_of(*work_.algorithms.front(), shape_, elements) <= kMostPredicted;
+    });
+  }
+
   /// Of all algorithms that are made of messages, at all sizes: rank 0 says which turns are timed, and adds them up.
   void predict() {
     std::vector<Job> jobs;
@@ -251,8 +263,9 @@ class WorkloadRun {
 
   /// Of one step that all ranks take at once nothing is predicted where nobody has to choose.
   void take_turns(Job& job, bool alone) {
-    std::vector<std::string> texts(static_cast<std::size_t>(shape_.ranks), "[]");
+    std::vector<std::string> texts;  // rank 0's, for all: in each of many ranks they would take all memory
     if (self_ == 0) {
+      texts.assign(static_cast<std::size_t>(shape_.ranks), "[]");
       Shape shape = shape_;
       shape.standing = {};  // of contents nobody asks, and to list those of all ranks takes long
       job.turns.emplace(*job.algorithm, shape, job.elements);

@@ -262,6 +262,14 @@ TEST(WorkloadProgram, TakesATrainingStepApart) {
   EXPECT_NEAR(us("predicted_us"), us("time_us"), us("time_us") * 1e-2);
 }
 
+/// What is predicted stands beside a named algorithm of a small job, and not of a large one: 63 and 127 steps a rank.
+TEST(WorkloadProgram, PredictsNothingOfALargeJobWhoseAlgorithmIsNamed) {
+  const std::string sum =
+      "workload all-reduce --platform selene -p gpudirect-v2 --between-nodes gpudirect-v3 -b 1M -e 1M ";
+  EXPECT_TRUE(first_point(sum + "--algorithm ring --ranks 64").contains("predicted_us"));
+  EXPECT_FALSE(first_point(sum + "--algorithm ring --ranks 128").contains("predicted_us"));
+}
+
 /// Tokens of a pipeline are shorter than all that the step sends, and `nccl` opens other FIFOs for them.
 TEST(WorkloadProgram, WhatAPartOfAStepOpensIsNoTimeOfIt) {
   const std::string step =
