@@ -11,6 +11,7 @@
 #include "model/engine/simulation.hpp"
 #include "model/study/idle_options.hpp"
 #include "model/study/jobs/protocol_choice.hpp"
+#include "model/study/model_error.hpp"
 #include "model/study/referee.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/cli/help.hpp"
@@ -170,6 +171,9 @@ ExitCode run(RunOptions options, const Program& program) {
   for (std::size_t i = 0; i < why.size(); ++i) {
     result.series.points[i].links = why[i].links;
     result.series.points[i].critical_path = why[i].critical_path;
+  }
+  if (options.run.output.format == bench::Format::table) {
+    std::cout << "# " << how_sure(simulated_by(protocol, places[0].node == places[1].node)) << '\n' << std::flush;
   }
   rows.deliver(result);
   note_all(idle_buffers({&result.series, 1}));

@@ -20,6 +20,7 @@
 #include "model/study/idle_options.hpp"
 #include "model/study/jobs/protocol_choice.hpp"
 #include "model/study/jobs/simulated_job.hpp"
+#include "model/study/model_error.hpp"
 #include "model/study/watch/round_watch.hpp"
 #include "platforms/tools/placement.hpp"
 #include "protocols/bench/cli/help.hpp"
@@ -205,6 +206,7 @@ ExitCode run(Options options, const Program& program) {
         why = why_blocks(fmt::format("an iteration of {}, {}", format_size(point.size), point.done_by()), found);
     };
   }
+  const bool by_blocks = plan.ways.within->does_collectives();
   RowProgress row;
   row.listen(plan);
   std::function<void()> faults_begin;
@@ -217,6 +219,8 @@ ExitCode run(Options options, const Program& program) {
         if (rank.id() == RankId{0}) file.series = std::move(mine);
       },
       simulation, &file.environment);
+  const Simulated kind = by_blocks ? Simulated::block_collectives : Simulated::driven_collectives;
+  std::cout << "# " << how_sure(kind) << '\n' << std::flush;  // files may go to the same place
   deliver(file, options.job.workload, std::cout);
   if (program.on_times) {
     std::vector<SizeTime> times = times_of(file.series, chooses);

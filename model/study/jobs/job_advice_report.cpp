@@ -94,17 +94,7 @@ double gain(const JobSizeAdvice& size) {
   return 1 - size.ranking.front().time_us / own_us;
 }
 
-/// A protocol does it by itself, in thread blocks.
-bool is_by_blocks(const std::string& algorithm) {
-  return std::ranges::any_of(workloads::all_workloads(), [&](const workloads::Workload& workload) {
-    return std::ranges::any_of(workload.algorithms,
-                               [&](const auto& each) { return each.together && each.name == algorithm; });
-  });
-}
-
-const ModelError& error_of(const JobSample& sample) {
-  return model_error(is_by_blocks(sample.algorithm) ? Simulated::block_collectives : Simulated::driven_collectives);
-}
+const ModelError& error_of(const JobSample& sample) { return model_error(simulated_by(sample.algorithm)); }
 
 /// Of all that is said, each once.
 std::set<const ModelError*> errors_of(const JobAdvice& advice) {
