@@ -24,9 +24,9 @@ struct ModelError {
   std::string_view source{};  ///< a file of this project
 };
 
-/// Of published figures that nobody has looked at while the model was made: the half of MACHINES.md that is held back,
-/// by kind, where a source of a machine counts once. But of collectives that
-/// CPUs drive, of which four GPUs tell that were predicted from two.
+/// Of published figures of machines that were not measured for it: the half of MACHINES.md that is held back, by kind,
+/// where a source of a machine counts once. But of collectives that CPUs drive, of which four GPUs tell that were
+/// predicted from two.
 inline const ModelError& model_error(Simulated what) {
   static constexpr EnumTable<Simulated, ModelError> kErrors{
       ModelError{0.05, "host messages", "validate/MACHINES.md"},
