@@ -420,9 +420,8 @@ std::string list_of(const std::vector<int>& ranks) {
 
 bool is_recordable(std::string_view what) { return std::ranges::find(kCollectives, what) != kCollectives.end(); }
 
-std::string goal_text(const std::vector<RankRecording>& ranks, const std::vector<std::string>& heading) {
+std::string goal_text(std::vector<RankRecording> sorted, const std::vector<std::string>& heading) {
   Groups groups;
-  std::vector<RankRecording> sorted = ranks;
   for (std::size_t r = 0; r < sorted.size(); ++r) {
     const auto launched = [](const RecordedCollective& c) { return c.launched.value_or(c.when.begin); };
     std::ranges::stable_sort(sorted[r].collectives, {}, launched);

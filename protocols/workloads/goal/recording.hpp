@@ -57,6 +57,6 @@ struct RankRecording {
 bool is_recordable(std::string_view what);
 
 /// By rank. `heading` becomes comments. An InputError names the files of ranks that do not have the same collectives.
-std::string goal_text(const std::vector<RankRecording>& ranks, const std::vector<std::string>& heading);
+std::string goal_text(std::vector<RankRecording> ranks, const std::vector<std::string>& heading);
 
 }  // namespace twinlink::workloads::goal
