@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -37,6 +38,7 @@ ExitCode convert(const ConvertOptions& options, const std::string& command_line)
   // Within a comment a line ends it.
   std::ranges::replace(heading.front(), '\n', ' ');
   heading.insert(heading.end(), profiles.notes.begin(), profiles.notes.end());
+  std::ranges::move(workloads::goal::recorded_times(profiles.ranks), std::back_inserter(heading));
   const std::string text = workloads::goal::goal_text(std::move(profiles.ranks), heading);
   // As strictly as if somebody had written it.
   workloads::goal::Trace trace = workloads::goal::read_trace(text, options.out.string());

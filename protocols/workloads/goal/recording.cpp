@@ -405,20 +405,37 @@ class Clocks {
   std::vector<std::size_t> of_;  ///< ranks that are compared have the same number
 };
 
-/// "0-3 8".
-std::string list_of(const std::vector<int>& ranks) {
-  std::string text;
-  for (std::size_t i = 0, end = 0; i < ranks.size(); i = end) {
-    for (end = i + 1; end < ranks.size() && ranks[end] == ranks[end - 1] + 1;) ++end;
-    text += (i == 0 ? "" : " ") + std::to_string(ranks[i]);
-    if (end - i > 1) text += "-" + std::to_string(ranks[end - 1]);
-  }
-  return text;
-}
-
 }  // namespace
 
 bool is_recordable(std::string_view what) { return std::ranges::find(kCollectives, what) != kCollectives.end(); }
+
+std::vector<std::string> recorded_times(const std::vector<RankRecording>& ranks) {
+  struct Sum {
+    std::int64_t time = 0;
+    std::int64_t calls = 0;  ///< of all members
+    std::size_t members = 0;
+  };
+  std::map<std::string, Sum> sums;
+  for (const RankRecording& rank : ranks) {
+    for (const RecordedCollective& each : rank.collectives) {
+      if (is_message(each)) continue;
+      std::vector<int> members = each.ranks;
+      std::ranges::sort(members);
+      Sum& sum = sums[name_of(each.what, members)];
+      sum.time += each.when.end - each.when.begin;
+      sum.members = members.size();
+      ++sum.calls;
+    }
+  }
+  std::vector<std::string> lines;
+  for (const auto& [name, sum] : sums) {
+    // A nanosecond is the time of what does not say its time.
+    if (sum.time <= sum.calls) continue;
+    const auto ns = sum.time / static_cast<std::int64_t>(sum.members);
+    lines.push_back(std::string(kRecordedTime) + std::to_string(ns) + " ns of " + name);
+  }
+  return lines;
+}
 
 std::string goal_text(std::vector<RankRecording> sorted, const std::vector<std::string>& heading) {
   Groups groups;
