@@ -437,20 +437,20 @@ std::vector<std::string> recorded_times(const std::vector<RankRecording>& ranks)
   return lines;
 }
 
-std::string goal_text(std::vector<RankRecording> sorted, const std::vector<std::string>& heading) {
+std::string goal_text(std::vector<RankRecording> ranks, const std::vector<std::string>& heading) {
   Groups groups;
-  for (std::size_t r = 0; r < sorted.size(); ++r) {
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
     const auto launched = [](const RecordedCollective& c) { return c.launched.value_or(c.when.begin); };
-    std::ranges::stable_sort(sorted[r].collectives, {}, launched);
-    for (const RecordedCollective& each : sorted[r].collectives) {
+    std::ranges::stable_sort(ranks[r].collectives, {}, launched);
+    for (const RecordedCollective& each : ranks[r].collectives) {
       for (const int rank : each.ranks) {
-        if (rank < 0 || static_cast<std::size_t>(rank) >= sorted.size()) {
-          refuse(sorted[r].file, name_of(each) + ": there are files of " + std::to_string(sorted.size()) + " ranks");
+        if (rank < 0 || static_cast<std::size_t>(rank) >= ranks.size()) {
+          refuse(ranks[r].file, name_of(each) + ": there are files of " + std::to_string(ranks.size()) + " ranks");
         }
       }
       if (is_message(each)) continue;
       if (std::ranges::find(each.ranks, static_cast<int>(r)) == each.ranks.end()) {
-        refuse(sorted[r].file, name_of(each) + ": this rank is not of the group");
+        refuse(ranks[r].file, name_of(each) + ": this rank is not of the group");
       }
       groups[{each.group, each.ranks}][static_cast<int>(r)].push_back(&each);
     }
@@ -458,10 +458,10 @@ std::string goal_text(std::vector<RankRecording> sorted, const std::vector<std::
   Forms forms;
   std::vector<std::vector<int>> members;  // of each group: those with the same ranks are different ones
   std::uint64_t tag = 0;                  // that of messages
-  Clocks clocks(sorted.size());
+  Clocks clocks(ranks.size());
   for (const auto& [key, group] : groups) {
-    require_same(sorted, group);
-    require_same_blocks(sorted, group);
+    require_same(ranks, group);
+    require_same_blocks(ranks, group);
     clocks.compare(group);
     std::vector<int> ascending = key.second;
     std::ranges::sort(ascending);
@@ -473,26 +473,26 @@ std::string goal_text(std::vector<RankRecording> sorted, const std::vector<std::
       for (const auto& [rank, all] : group) forms[all[i]] = {in_blocks ? tag : place, in_blocks};
     }
   }
-  for (const RankRecording& rank : sorted) {
+  for (const RankRecording& rank : ranks) {
     for (const RecordedCollective& each : rank.collectives) {
       if (is_message(each)) forms[&each] = {};
     }
   }
-  require_pairs(sorted);
+  require_pairs(ranks);
   std::string text;
   for (const std::string& line : heading) text += "// " + line + "\n";
-  text += "num_ranks " + std::to_string(sorted.size()) + "\n";
+  text += "num_ranks " + std::to_string(ranks.size()) + "\n";
   for (std::size_t g = 0; g < members.size(); ++g) {
     text += "group " + std::to_string(g) + " { " + list_of(members[g]) + " }\n";
   }
   std::vector<RankWriter> writers;
   std::vector<std::int64_t> begins;
-  for (std::size_t r = 0; r < sorted.size(); ++r) {
-    writers.emplace_back(static_cast<int>(r), sorted[r], forms);
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    writers.emplace_back(static_cast<int>(r), ranks[r], forms);
     begins.push_back(writers.back().begin());
   }
   const std::vector<std::int64_t> late = clocks.late(begins);
-  for (std::size_t r = 0; r < sorted.size(); ++r) {
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
     text += "\nrank " + std::to_string(r) + " {\n" + writers[r].text(late[r]) + "}\n";
   }
   return text;
