@@ -10,8 +10,8 @@ foreach(program twinlink-sim twinlink-real twinlink-validate)
   install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   list(APPEND twinlink_programs ${program})
 endforeach()
-if(TARGET nccl-tuner-twinlink)  # where the loader looks, for NCCL_TUNER_PLUGIN names it
-  install(TARGETS nccl-tuner-twinlink LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET nccl-tuner-twinlink)  # where the loader looks, for NCCL_TUNER_PLUGIN and NCCL_PROFILER_PLUGIN name them
+  install(TARGETS nccl-profiler-twinlink nccl-tuner-twinlink LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 set(twinlink_share ${CMAKE_INSTALL_DATADIR}/twinlink)  # where the programs look for platforms
 file(GLOB twinlink_platforms CONFIGURE_DEPENDS platforms/*.yaml platforms/*.json)

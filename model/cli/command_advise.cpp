@@ -10,6 +10,7 @@
 #include "model/study/advice_report.hpp"
 #include "model/study/idle_options.hpp"
 #include "model/study/jobs/job_advice.hpp"
+#include "model/study/jobs/mpi_rules.hpp"
 #include "model/study/jobs/tuner_rules.hpp"
 #include "model/study/survey.hpp"
 #include "platforms/topology/topology.hpp"
@@ -37,7 +38,8 @@ struct AdviseOptions {
 
 struct WorkloadAdvice {
   bool any_place = false;
-  std::filesystem::path rules{};  ///< for NCCL; empty: none are asked for
+  std::filesystem::path rules{};  ///< for a library; empty: none are asked for
+  std::string library = "nccl-tuner";
 };
 
 void require_two_devices(const std::vector<Place>& places) {
@@ -208,8 +210,21 @@ ExitCode advise(AdviseOptions options, const std::string& command_line) {
   return ExitCode::ok;
 }
 
-/// Rules for NCCL alone, in the place of advice.
-ExitCode emit_rules(const JobSearch& search, const std::filesystem::path& file, const std::string& command_line) {
+/// Rules for a library, in the place of advice.
+ExitCode emit_rules(const JobSearch& search, const WorkloadAdvice& wished, const std::string& command_line) {
+  const std::filesystem::path& file = wished.rules;
+  if (wished.library == "openmpi") {
+    const MpiRules rules = mpi_rules(search);
+    std::string command = command_line;
+    std::ranges::replace(command, '\n', ' ');  // within a comment a line ends it
+    bench::write_file(file, to_text(rules, file.string(), command));
+    const auto count = std::ranges::count_if(rules.rules, [](const MpiRule& rule) { return rule.algorithm != 0; });
+    std::cout << fmt::format(
+        "{}: {} for {} of {} ranks, of {} sizes that were tried\n", file.string(),
+        count == 0 ? "no rule, for nothing beats all others" : fmt::format("{} rule{}", count, count == 1 ? "" : "s"),
+        rules.collective, rules.ranks, rules.sizes);
+    return ExitCode::ok;
+  }
   const TunerRules rules = tuner_rules(search);
   bench::write_file(file, to_csv(rules, command_line));
   std::cout << fmt::format("{}: {} for {} of {} ranks on {} {}, of {} {} that were tried\n", file.string(),
@@ -242,7 +257,7 @@ ExitCode advise_of_workload(Question question, const WorkloadAdvice& wished, con
                          .at_once = question.at_once,
                          .on_progress = progress.listener()};
   if (!wished.rules.empty()) {
-    const ExitCode code = emit_rules(search, wished.rules, command_line);
+    const ExitCode code = emit_rules(search, wished, command_line);
     progress.clear();
     return code;
   }
@@ -341,6 +356,13 @@ void add_search_of_workload_options(CLI::App& command, Question& question, Workl
       .add_option("--emit", advice.rules,
                   "Of -p nccl: write what NCCL should do otherwise to this file, as its tuner plugins read it")
       ->type_name("FILE.csv")
+      ->group("Output");
+  command
+      .add_option("--for", advice.library,
+                  "Who reads that file; openmpi: rules of coll_tuned, of -p host or cuda-aware")
+      ->check(CLI::IsMember({"nccl-tuner", "openmpi"}))
+      ->capture_default_str()
+      ->needs("--emit")
       ->group("Output");
   bench::add_examples(
       command, {"twinlink-sim advise workload all-reduce --platform selene --ranks 16 -b 64M",

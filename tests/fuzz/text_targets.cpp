@@ -15,6 +15,7 @@
 #include "protocols/bench/cli/settings_options.hpp"
 #include "protocols/bench/measure/ends.hpp"
 #include "protocols/bench/workload/kineto_file.hpp"
+#include "protocols/bench/workload/nccl_records.hpp"
 #include "protocols/core/options.hpp"
 #include "protocols/core/path.hpp"
 #include "protocols/core/text.hpp"
@@ -160,17 +161,35 @@ void read_goal(const std::string& text) {
   }
 }
 
+namespace {
+
 /// Every collective has its ranks, none of them twice, and ends behind its beginning.
-void read_kineto(const std::string& text) {
-  std::istringstream stream(text);
-  const bench::Profile profile = bench::read_profile(stream, "a.json");
-  promise(!profile.recording.collectives.empty(), "a profile has collectives");
-  for (const auto& collective : profile.recording.collectives) {
+void promise_whole(const workloads::goal::RankRecording& recording) {
+  for (const auto& collective : recording.collectives) {
     std::vector<int> ranks = collective.ranks;
     std::ranges::sort(ranks);
     promise(!ranks.empty() && std::ranges::adjacent_find(ranks) == ranks.end(), "a group has different ranks");
     promise(collective.when.begin >= 0 && collective.when.begin <= collective.when.end, "times go on");
     promise(collective.to.size() == collective.from.size(), "blocks go both ways");
+  }
+}
+
+}  // namespace
+
+void read_kineto(const std::string& text) {
+  std::istringstream stream(text);
+  const bench::Profile profile = bench::read_profile(stream, "a.json");
+  promise(!profile.recording.collectives.empty(), "a profile has collectives");
+  promise_whole(profile.recording);
+}
+
+void read_nccl_record(const std::string& text) {
+  const bench::Profiles profiles = bench::read_nccl_records({scratch_file("record", text)});
+  std::ranges::for_each(profiles.ranks, promise_whole);
+  try {
+    static_cast<void>(workloads::goal::goal_text(profiles.ranks, profiles.notes));
+  } catch (const InputError&) {
+    // The messages of a pair may have other lengths at its other end.
   }
 }
 

@@ -39,7 +39,7 @@ OF_COMMAND = {
     "sim workload": {"Arrays": "from to pack"},
     "real workload": {"Arrays": "from to pack"},
     "sim advise": {"Search": "protocol chunk depth option", "Output": "jobs"},
-    "sim advise workload": {"Arrays": "from to pack", "Output": "emit jobs"},
+    "sim advise workload": {"Arrays": "from to pack", "Output": "emit for jobs"},
     "sim sensitivity workload": {"Arrays": "from to pack", "Output": "jobs"},
     "sim diff workload": {"Arrays": "from to pack", "Output": "jobs"},
     "sim draw": {"Message": "from to protocol size preset chunk depth option", "Output": "fabric"},

@@ -1,8 +1,13 @@
 #include "protocols/bench/workload/measure_workload.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -48,9 +53,16 @@ class TraceRun {
           if (!counts) return;
           ended.push_back(played.ended.microseconds());
           waited.push_back(played.waited.microseconds());
+          for (const auto& [name, one] : played.under_way) {
+            workloads::goal::UnderWay& all = under_way_[name];
+            all.calls += one.calls;
+            all.time += one.time;
+            all.exposed += one.exposed;
+          }
         });
     WorkloadPoint point = gather_point(ended, waited);
     series.counters = player_.counters();
+    std::ranges::move(shares_, std::back_inserter(series.notes));
     meet_all(rank_, patience_);  // a peer's channel may have our buffers open
     player_.close();
     meet_all(rank_, patience_);
@@ -92,7 +104,12 @@ class TraceRun {
 
   /// On rank 0.
   WorkloadPoint gather_point(const std::vector<double>& ended, const std::vector<double>& waited) {
-    const std::string mine = to_text(nlohmann::json{{"ended", ended}, {"waited", waited}});
+    nlohmann::json parts = nlohmann::json::object();
+    for (const auto& [name, all] : under_way_) {
+      if (all.calls > 0) parts[name] = {all.calls, all.time.microseconds(), all.exposed.microseconds()};
+    }
+    const std::string mine = to_text(nlohmann::json{{"ended", ended}, {"waited", waited}, {"under_way", parts}});
+    std::map<std::string, Part> sums;
     Times times;
     WorkloadPoint point{.algorithm = "trace", .verified = plan_.verify};
     const Job& job = *plan_.trace();
@@ -105,11 +122,13 @@ class TraceRun {
                              .waited_us = summarize(of_rank.at("waited").get<std::vector<double>>()).median,
                              .tasks = tasks,
                              .sent = job.of(rank).sent()});
+      for (const auto& [name, part] : of_rank.at("under_way").items()) sums[name].add(part);
       point.size += point.ranks.back().sent;
       point.steps = std::max(point.steps, tasks);
     }
     if (self_ != 0) return point;
     take_times(point, times);
+    note_shares(sums, static_cast<double>(std::max<std::size_t>(ended.size(), 1)));
     if (point.time_us.median > 0) {
       point.algorithm_MBps = point.bus_MBps = static_cast<double>(point.size.count()) / point.time_us.median;
     }
@@ -118,9 +137,45 @@ class TraceRun {
     return point;
   }
 
+  /// Of the ranks that have such communication, over all rounds.
+  struct Part {
+    double ranks = 0;
+    double calls = 0;
+    double us = 0;
+    double exposed_us = 0;
+
+    void add(const nlohmann::json& of_rank) {
+      ranks += 1;
+      calls += of_rank.at(0).get<double>();
+      us += of_rank.at(1).get<double>();
+      exposed_us += of_rank.at(2).get<double>();
+    }
+  };
+  /// Means of a round and rank, what is exposed most first.
+  void note_shares(const std::map<std::string, Part>& sums, double rounds) {
+    constexpr std::size_t kMost = 16;
+    std::vector<std::pair<std::string, Part>> all(sums.begin(), sums.end());
+    std::ranges::stable_sort(all, std::greater(),
+                             [](const auto& each) { return each.second.exposed_us / each.second.ranks; });
+    for (std::size_t i = 0; i < std::min(all.size(), kMost); ++i) {
+      const auto& [name, part] = all[i];
+      const double each = part.ranks * rounds;
+      const auto recorded = plan_.trace()->trace().recorded.find(name);
+      shares_.push_back(fmt::format("{}: {:.0f} a rank, {:.2f} us under way: {:.2f} us exposed, {:.2f} us hidden{}",
+                                    name, part.calls / each, part.us / each, part.exposed_us / each,
+                                    (part.us - part.exposed_us) / each,
+                                    recorded == plan_.trace()->trace().recorded.end()
+                                        ? ""
+                                        : fmt::format("; recorded {:.2f} us", recorded->second.microseconds())));
+    }
+    if (all.size() > kMost) shares_.push_back(fmt::format("and {} kinds of less", all.size() - kMost));
+  }
+
   SetUpRank ready_;
   ConcurrentRank rank_;
   const WorkloadPlan& plan_;
+  std::map<std::string, workloads::goal::UnderWay> under_way_{};
+  std::vector<std::string> shares_{};
   int self_;
   Patience patience_;
   Player player_;

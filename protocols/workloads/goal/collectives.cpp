@@ -154,6 +154,22 @@ void expand(Trace& trace, const Algorithms& algorithms, const std::function<bool
   }
 }
 
+std::string list_of(const std::vector<int>& ranks) {
+  std::string text;
+  for (std::size_t i = 0, end = 0; i < ranks.size(); i = end) {
+    for (end = i + 1; end < ranks.size() && ranks[end] == ranks[end - 1] + 1;) ++end;
+    text += (i == 0 ? "" : " ") + std::to_string(ranks[i]);
+    if (end - i > 1) text += "-" + std::to_string(ranks[end - 1]);
+  }
+  return text;
+}
+
+std::string name_of(std::string_view what, const std::vector<int>& ranks) {
+  constexpr std::size_t kLongest = 60;
+  const std::string list = list_of(ranks);
+  return std::string(what) + " among ranks " + (list.size() > kLongest ? list.substr(0, kLongest) + "..." : list);
+}
+
 std::vector<Joint> joints_of(const Trace& trace, Findings& findings) {
   std::vector<std::vector<Joint>> by_group(trace.groups.size());
   for (std::size_t g = 0; g < trace.groups.size(); ++g) {

@@ -24,6 +24,11 @@ using Algorithms = std::map<std::string, const Algorithm*, std::less<>>;
 /// InputError where members do not have the same collectives.
 void expand(Trace& trace, const Algorithms& algorithms, const std::function<bool(std::string_view what)>& stays);
 
+/// Ascending ranks as the text has them: "0-3 8".
+std::string list_of(const std::vector<int>& ranks);
+/// What people call the collectives of a group: "all-reduce among ranks 0-3 8".
+std::string name_of(std::string_view what, const std::vector<int>& ranks);
+
 /// One collective: the tasks of the group's members, in their order.
 struct Joint {
   std::size_t group = 0;

@@ -63,6 +63,7 @@ class Player::Round {
     played.fault = fault_;
     played.ended = ended_ - start_;
     played.waited = waited_;
+    for (const auto& [name, line] : uses_) played.under_way[name] = line.all;
     return played;
   }
 
@@ -111,7 +112,12 @@ class Player::Round {
         end(task);
       } else if (what.kind == Task::Kind::receive) {
         begin(task);
-        if (states_[task].arrived) end(task);
+        if (states_[task].arrived) {
+          ++messages_.all.calls;
+          end(task);
+        } else {
+          use(messages_, 1);
+        }
       }
     }
   }
@@ -129,8 +135,23 @@ class Player::Round {
   void busy(int more) {
     const Seconds now = rank_.now();
     if (busy_ == 0) waited_ += now - last_;
+    for (auto& [name, line] : uses_) {
+      if (line.now == 0) continue;
+      line.all.time += now - last_;
+      if (computing_ == 0) line.all.exposed += now - last_;
+    }
     last_ = now;
     busy_ += more;
+  }
+  struct Use {
+    UnderWay all{};
+    int now = 0;
+  };
+  /// So many more are under way, or less.
+  void use(Use& line, int more) {
+    busy(0);
+    line.now += more;
+    if (more > 0) line.all.calls += static_cast<std::size_t>(more);
   }
 
   // ---- works ------------------------------------------------------------------------------------------------------
@@ -166,9 +187,11 @@ class Player::Round {
       const std::vector<View> views = views_of(window, line.room);
       for (std::size_t i = 0; check_ && i < views.size(); ++i) rank_.fill(views[i], window[i].content);
       busy(1);
+      use(messages_, static_cast<int>(window.size()));
       for (const Message& message : window) begin_now(message.task);
       exchange(line, window, views);
       busy(-1);
+      use(messages_, -static_cast<int>(window.size()));
       for (const Message& message : window) end_now(message.task);
     }
   }
@@ -186,7 +209,9 @@ class Player::Round {
   }
   void arrive(std::uint32_t task) {
     states_[task].arrived = true;
-    if (states_[task].begun) end_now(task);
+    if (!states_[task].begun) return;
+    if (trace_.tasks[task].kind == Task::Kind::receive) use(messages_, -1);
+    end_now(task);
   }
 
   void join(const Joined& joined) {
@@ -197,7 +222,10 @@ class Player::Round {
       });
       const Schedule& schedule = joined.schedules.at({each.how, each.elements});
       if (check_) prepare(rank_, schedule, *joined.buffers);
+      Use& line =
+          uses_[name_of(kCollectives.at(trace_.tasks[each.task].what), player_.job_.trace().groups[each.group])];
       busy(1);
+      use(line, 1);
       begin_now(each.task);
       const Together& together = *schedule.steps.front().together;
       Outcome outcome = joined.members.all->run(together.what, joined.buffers->view(together.data));
@@ -210,6 +238,7 @@ class Player::Round {
         fault_ = where(each.task) + ": " + *wrong;
       }
       busy(-1);
+      use(line, -1);
       states_[each.task].ended = true;
       end_now(each.task);
     }
@@ -254,12 +283,14 @@ class Player::Round {
   void run_calc(std::uint32_t task) {
     const std::uint64_t nanoseconds = trace_.tasks[task].amount;
     busy(1);
+    ++computing_;
     begin_now(task);
     const Seconds duration{static_cast<double>(nanoseconds) * 1e-9};
     rank_.step("calc");
     const Status status = wait(rank_, rank_.compute(duration, kOnHost), rank_.now() + duration + timeout_);
     if (status != Status::delivered) throw FailedRound({status, where(task) + ": on its own host"});
     busy(-1);
+    --computing_;
   }
 
   Player& player_;
@@ -276,6 +307,9 @@ class Player::Round {
   int busy_ = 0;  ///< calcs and sends under way
   Seconds last_{};
   Seconds waited_{};
+  int computing_ = 0;  ///< calcs under way
+  std::map<std::string, Use> uses_{};
+  Use& messages_ = uses_["messages"];
 };
 
 Player::Player(ConcurrentRank& rank, const Ways& ways, const Job& job)

@@ -17,12 +17,21 @@
 
 namespace twinlink::workloads::goal {
 
+/// What was under way of the collectives of a kind and group, or of messages: from where one could begin (of a recv:
+/// was asked for) until it ended.
+struct UnderWay {
+  std::size_t calls = 0;
+  Seconds time{};     ///< one at least was under way
+  Seconds exposed{};  ///< and the rank computed nothing
+};
+
 /// What became of one time through the job, on this rank. Times are from the call on.
 struct Played {
   Outcome outcome{};
-  std::string fault{};  ///< a message that is not what was sent; empty: none
-  Seconds ended{};      ///< its last task
-  Seconds waited{};     ///< until then, while it neither computed nor sent
+  std::string fault{};                          ///< a message that is not what was sent; empty: none
+  Seconds ended{};                              ///< its last task
+  Seconds waited{};                             ///< until then, while it neither computed nor sent
+  std::map<std::string, UnderWay> under_way{};  ///< by name: "messages", "all-reduce among ranks 0-3"
 };
 
 /// Opens a channel for each lane of a peer and direction: what one sends must not wait for what the other one does, nor

@@ -405,36 +405,52 @@ class Clocks {
   std::vector<std::size_t> of_;  ///< ranks that are compared have the same number
 };
 
-/// "0-3 8".
-std::string list_of(const std::vector<int>& ranks) {
-  std::string text;
-  for (std::size_t i = 0, end = 0; i < ranks.size(); i = end) {
-    for (end = i + 1; end < ranks.size() && ranks[end] == ranks[end - 1] + 1;) ++end;
-    text += (i == 0 ? "" : " ") + std::to_string(ranks[i]);
-    if (end - i > 1) text += "-" + std::to_string(ranks[end - 1]);
-  }
-  return text;
-}
-
 }  // namespace
 
 bool is_recordable(std::string_view what) { return std::ranges::find(kCollectives, what) != kCollectives.end(); }
 
-std::string goal_text(const std::vector<RankRecording>& ranks, const std::vector<std::string>& heading) {
+std::vector<std::string> recorded_times(const std::vector<RankRecording>& ranks) {
+  struct Sum {
+    std::int64_t time = 0;
+    std::int64_t calls = 0;  ///< of all members
+    std::size_t members = 0;
+  };
+  std::map<std::string, Sum> sums;
+  for (const RankRecording& rank : ranks) {
+    for (const RecordedCollective& each : rank.collectives) {
+      if (is_message(each)) continue;
+      std::vector<int> members = each.ranks;
+      std::ranges::sort(members);
+      Sum& sum = sums[name_of(each.what, members)];
+      sum.time += each.when.end - each.when.begin;
+      sum.members = members.size();
+      ++sum.calls;
+    }
+  }
+  std::vector<std::string> lines;
+  for (const auto& [name, sum] : sums) {
+    // A nanosecond is the time of what does not say its time.
+    if (sum.time <= sum.calls) continue;
+    const auto ns = sum.time / static_cast<std::int64_t>(sum.members);
+    lines.push_back(std::string(kRecordedTime) + std::to_string(ns) + " ns of " + name);
+  }
+  return lines;
+}
+
+std::string goal_text(std::vector<RankRecording> ranks, const std::vector<std::string>& heading) {
   Groups groups;
-  std::vector<RankRecording> sorted = ranks;
-  for (std::size_t r = 0; r < sorted.size(); ++r) {
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
     const auto launched = [](const RecordedCollective& c) { return c.launched.value_or(c.when.begin); };
-    std::ranges::stable_sort(sorted[r].collectives, {}, launched);
-    for (const RecordedCollective& each : sorted[r].collectives) {
+    std::ranges::stable_sort(ranks[r].collectives, {}, launched);
+    for (const RecordedCollective& each : ranks[r].collectives) {
       for (const int rank : each.ranks) {
-        if (rank < 0 || static_cast<std::size_t>(rank) >= sorted.size()) {
-          refuse(sorted[r].file, name_of(each) + ": there are files of " + std::to_string(sorted.size()) + " ranks");
+        if (rank < 0 || static_cast<std::size_t>(rank) >= ranks.size()) {
+          refuse(ranks[r].file, name_of(each) + ": there are files of " + std::to_string(ranks.size()) + " ranks");
         }
       }
       if (is_message(each)) continue;
       if (std::ranges::find(each.ranks, static_cast<int>(r)) == each.ranks.end()) {
-        refuse(sorted[r].file, name_of(each) + ": this rank is not of the group");
+        refuse(ranks[r].file, name_of(each) + ": this rank is not of the group");
       }
       groups[{each.group, each.ranks}][static_cast<int>(r)].push_back(&each);
     }
@@ -442,10 +458,10 @@ std::string goal_text(const std::vector<RankRecording>& ranks, const std::vector
   Forms forms;
   std::vector<std::vector<int>> members;  // of each group: those with the same ranks are different ones
   std::uint64_t tag = 0;                  // that of messages
-  Clocks clocks(sorted.size());
+  Clocks clocks(ranks.size());
   for (const auto& [key, group] : groups) {
-    require_same(sorted, group);
-    require_same_blocks(sorted, group);
+    require_same(ranks, group);
+    require_same_blocks(ranks, group);
     clocks.compare(group);
     std::vector<int> ascending = key.second;
     std::ranges::sort(ascending);
@@ -457,26 +473,26 @@ std::string goal_text(const std::vector<RankRecording>& ranks, const std::vector
       for (const auto& [rank, all] : group) forms[all[i]] = {in_blocks ? tag : place, in_blocks};
     }
   }
-  for (const RankRecording& rank : sorted) {
+  for (const RankRecording& rank : ranks) {
     for (const RecordedCollective& each : rank.collectives) {
       if (is_message(each)) forms[&each] = {};
     }
   }
-  require_pairs(sorted);
+  require_pairs(ranks);
   std::string text;
   for (const std::string& line : heading) text += "// " + line + "\n";
-  text += "num_ranks " + std::to_string(sorted.size()) + "\n";
+  text += "num_ranks " + std::to_string(ranks.size()) + "\n";
   for (std::size_t g = 0; g < members.size(); ++g) {
     text += "group " + std::to_string(g) + " { " + list_of(members[g]) + " }\n";
   }
   std::vector<RankWriter> writers;
   std::vector<std::int64_t> begins;
-  for (std::size_t r = 0; r < sorted.size(); ++r) {
-    writers.emplace_back(static_cast<int>(r), sorted[r], forms);
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    writers.emplace_back(static_cast<int>(r), ranks[r], forms);
     begins.push_back(writers.back().begin());
   }
   const std::vector<std::int64_t> late = clocks.late(begins);
-  for (std::size_t r = 0; r < sorted.size(); ++r) {
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
     text += "\nrank " + std::to_string(r) + " {\n" + writers[r].text(late[r]) + "}\n";
   }
   return text;

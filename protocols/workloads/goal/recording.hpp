@@ -56,7 +56,11 @@ struct RankRecording {
 /// The collectives that can be recorded.
 bool is_recordable(std::string_view what);
 
+/// Lines for the heading, by which a replay has them beside its own (Trace::recorded): how long the collectives of each
+/// kind and group took on a member, in the middle of all. Nothing of those whose times nobody knows.
+std::vector<std::string> recorded_times(const std::vector<RankRecording>& ranks);
+
 /// By rank. `heading` becomes comments. An InputError names the files of ranks that do not have the same collectives.
-std::string goal_text(const std::vector<RankRecording>& ranks, const std::vector<std::string>& heading);
+std::string goal_text(std::vector<RankRecording> ranks, const std::vector<std::string>& heading);
 
 }  // namespace twinlink::workloads::goal

@@ -345,6 +345,26 @@ class Reader {
   std::vector<bool> seen_{};
 };
 
+/// Of the comments that the text begins with; others may say something else.
+std::map<std::string, Seconds> recorded_in(std::string_view text) {
+  constexpr std::string_view kComment = "// ";
+  constexpr std::string_view kOf = " ns of ";
+  std::map<std::string, Seconds> all;
+  while (text.starts_with("//")) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const std::string_view begin = line.substr(0, kComment.size() + kRecordedTime.size());
+    if (!line.starts_with(kComment) || !begin.ends_with(kRecordedTime)) continue;
+    line.remove_prefix(begin.size());
+    std::uint64_t ns = 0;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), ns);
+    line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+    if (error != std::errc{} || ns > kLongestCalc || !line.starts_with(kOf)) continue;
+    all.emplace(line.substr(kOf.size()), Seconds{static_cast<double>(ns) * 1e-9});
+  }
+  return all;
+}
+
 }  // namespace
 
 void Findings::add(int line, const std::string& what) {
@@ -358,6 +378,10 @@ void Findings::raise() const {
   throw InputError(text_ + "\n" + file_ + ": error: and " + std::to_string(count_ - kMost) + " more");
 }
 
-Trace read_trace(std::string_view text, const std::string& file) { return Reader(text, file).read(); }
+Trace read_trace(std::string_view text, const std::string& file) {
+  Trace trace = Reader(text, file).read();
+  trace.recorded = recorded_in(text);
+  return trace;
+}
 
 }  // namespace twinlink::workloads::goal

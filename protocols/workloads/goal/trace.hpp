@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,11 +72,16 @@ struct RankTrace {
   std::vector<Need> needs{};
 };
 
+/// "// recorded: 1234 ns of all-reduce among ranks 0-3"
+inline constexpr std::string_view kRecordedTime = "recorded: ";
+
 struct Trace {
   std::string file{};
   int line = 0;  ///< of the number of ranks
   std::vector<RankTrace> ranks{};
   std::vector<std::vector<int>> groups{};  ///< ascending ranks of each
+  /// How long collectives took where they were recorded, by their name; of comments that begin with kRecordedTime.
+  std::map<std::string, Seconds> recorded{};
 
   [[nodiscard]] const Task& of(TaskId id) const { return ranks[static_cast<std::size_t>(id.rank)].tasks[id.task]; }
 };

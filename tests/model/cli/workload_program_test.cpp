@@ -109,6 +109,19 @@ TEST(WorkloadProgram, PlaysProfilesOfPyTorch) {
   expect_refused(convert + "x", "ends in .goal");
 }
 
+TEST(WorkloadProgram, PlaysWhatNcclHasRecorded) {
+  const std::string job = ::testing::TempDir() + "twinlink-recorded.goal";
+  EXPECT_THAT(said("convert tests/data/nccl_records --out " + job),
+              HasSubstr("2 ranks, 6 collectives and messages of 1 communicators; calcs of the longest chain 210 us"));
+  std::string printed;
+  const nlohmann::json point = first_point(kOn + job + " -p nccl", &printed);
+  EXPECT_TRUE(point.at("verified"));
+  // Twice 40 us. Nothing is computed while a collective is under way that all is waiting for.
+  EXPECT_THAT(printed, ContainsRegex("# all-reduce among ranks 0-1: 2 a rank, ([0-9.]+) us under way: [0-9.]+ us "
+                                     "exposed, 0.00 us hidden; recorded 80.00 us"));
+  EXPECT_THAT(printed, HasSubstr("# messages: 1 a rank"));
+}
+
 TEST(WorkloadProgram, WithoutAProtocolTheShortestWaysAreTaken) {
   struct Choice {
     std::string where;

@@ -1,9 +1,12 @@
 // What a workload depends on, and what makes it fast, on a machine of round numbers: known beforehand.
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -13,6 +16,7 @@
 #include "model/study/advice.hpp"
 #include "model/study/idle_options.hpp"
 #include "model/study/jobs/job_advice.hpp"
+#include "model/study/jobs/mpi_rules.hpp"
 #include "model/study/jobs/protocol_choice.hpp"
 #include "model/study/jobs/simulated_job.hpp"
 #include "model/study/model_error.hpp"
@@ -23,13 +27,17 @@
 #include "platforms/tools/placement.hpp"
 #include "platforms/tools/variation.hpp"
 #include "platforms/topology/topology.hpp"
+#include "protocols/core/errors.hpp"
 #include "protocols/registry.hpp"
 #include "tests/platforms/sample_platform.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::model {
 namespace {
 
 using namespace testing;  // NOLINT: the sample platform's numbers
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr Bytes kSize = 4_MiB;
 
@@ -143,6 +151,61 @@ TEST(JobQuestions, AdviceChangesNothingForNothing) {
   const JobSample& best = advice.sizes.front().ranking.front();
   EXPECT_EQ(best.setting, advice.sizes.front().given.setting);
   EXPECT_GT(advice.simulations, 5U) << "chunks were tried";
+}
+
+/// Of 16 ranks a tree takes 4 turns, and a chain of p pieces (14 + p) / p: 15 of a small message, 1.2 of a large one in
+/// 64 pieces. Between the sizes a rule begins half way, as ratios. Beyond them, and where two are alike, Open MPI
+/// chooses.
+TEST(JobQuestions, RulesForOpenMpiAreWhatBeatsAllOthers) {
+  const Platform platform = read_platform("platforms/selene.yaml");
+  SimulatedJob job{.place = "spread", .ranks = 16};
+  job.workload.workload = "broadcast";
+  job.workload.protocol = "host";
+  job.workload.sweep = {.begin = 16_KiB, .end = 64_MiB, .factor = 4096};
+  const auto fields = [](const MpiRule& rule) { return std::tuple(rule.from, rule.algorithm, rule.segment); };
+  const MpiRules rules = mpi_rules({.platform = &platform, .job = job, .at_once = cores()});
+  EXPECT_EQ(rules.number, 7);
+  EXPECT_EQ(rules.ranks, 16);
+  EXPECT_EQ(rules.sizes, 2U);
+  ASSERT_EQ(rules.rules.size(), 4U);
+  EXPECT_EQ(fields(rules.rules[0]), std::tuple(Bytes{}, 0, Bytes{}));
+  EXPECT_EQ(fields(rules.rules[1]), std::tuple(16_KiB, 6, Bytes{}));
+  EXPECT_EQ(fields(rules.rules[2]), std::tuple(1_MiB + Bytes{1}, 3, 1_MiB));
+  EXPECT_EQ(fields(rules.rules[3]), std::tuple(64_MiB + Bytes{1}, 0, Bytes{}));
+  EXPECT_NEAR(rules.rules[2].gain, 1 - 78.0 / 64 / 4, 0.06);
+  // Two ranks exchange the halves of an all-reduce in a ring and by halving alike.
+  job = {.ranks = 2};
+  job.workload.workload = "all-reduce";
+  job.workload.protocol = "host";
+  job.workload.sweep = {.begin = 1_MiB, .end = 1_MiB};
+  EXPECT_THAT(mpi_rules({.platform = &platform, .job = job}).rules, ElementsAre(MpiRule{}));
+}
+
+TEST(JobQuestions, RulesForOpenMpiAreRefusedWhereNobodyKnows) {
+  const Platform platform = read_platform("platforms/selene.yaml");
+  const auto refusal = [&](const std::string& workload, const std::string& protocol, int ranks) {
+    SimulatedJob job{.ranks = ranks};
+    job.workload.workload = workload;
+    job.workload.protocol = protocol;
+    return said_by<UsageError>([&] { static_cast<void>(mpi_rules({.platform = &platform, .job = job})); });
+  };
+  EXPECT_THAT(refusal("all-gather", "host", 8), HasSubstr("of all-gather no two algorithms of Open MPI are simulated"));
+  EXPECT_THAT(refusal("all-reduce", "gpudirect-v2", 8), HasSubstr("needs messages of MPI alone"));
+  EXPECT_THAT(refusal("all-reduce", "cuda-aware", 8), HasSubstr("it adds up GPU buffers on the host"));
+  EXPECT_THAT(refusal("all-reduce", "host", 16), HasSubstr("between nodes its halving takes other partners first"));
+}
+
+/// tests/real/system/openmpi_rules.sh has Open MPI read the same file.
+TEST(JobQuestions, RulesForOpenMpiAreWrittenAsItReadsThem) {
+  const MpiRules rules{
+      "all-reduce",
+      2,
+      4,
+      {{}, {Bytes{8193}, 4, {}, 0.5, "ring: 10.00 us at 16384 B, rabenseifner 20.00 us: 50 % less"}, {Bytes{65537}}},
+      1};
+  std::ifstream file(TWINLINK_SOURCE_DIR "/tests/data/openmpi_rules.txt");
+  const std::string stored{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_EQ(to_text(rules, "rules.txt", "twinlink-sim advise workload all-reduce"), stored);
 }
 
 /// Of NCCL nothing is advised that it has no name for, or what loses data, or what gains no more than the model errs

@@ -98,6 +98,21 @@ TEST(GoalForms, NothingIsDoneBesideABusyCpu) {
   expect_near(all[1].ended, calc(10) + host_message(1_MiB));
 }
 
+/// A send from where it begins, a recv from where it is asked for.
+TEST(GoalForms, CommunicationIsHiddenWhileItsRankComputes) {
+  const std::vector<Played> all = second_round(
+      "num_ranks 2\nrank 0 {\ncalc 10000 cpu 1\na: send 1048576b to 1\nb: calc 5000\nb requires a\n}\n"
+      "rank 1 {\ncalc 30000\na: calc 20000 cpu 1\nb: recv 1048576b from 0\nb requires a\n}\n");
+  const auto& sent = all[0].under_way.at("messages");
+  EXPECT_EQ(sent.calls, 1U);
+  expect_near(sent.time, host_message(1_MiB));
+  expect_near(sent.exposed, host_message(1_MiB) - calc(10));
+  const auto& received = all[1].under_way.at("messages");
+  EXPECT_EQ(received.calls, 1U);
+  expect_near(received.time, host_message(1_MiB) - calc(20));
+  expect_near(received.exposed, host_message(1_MiB) - calc(30));
+}
+
 /// Memory is there for it before anybody asks.
 TEST(GoalForms, ALateReceiverHoldsNoSenderUp) {
   const std::vector<Played> all = second_round(
