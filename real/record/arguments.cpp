@@ -78,6 +78,7 @@ std::uint64_t bytes_of(const Call& call, std::size_t count, std::size_t type) {
 }
 
 Statuses::Statuses(Call& call, std::size_t place, int count) : is_fortran_(call.is_fortran), where_(call.a[place]) {
+  // NOLINTNEXTLINE(bugprone-branch-clone): they are the same in some libraries
   bool is_ignored = where_ == to_word(count < 0 ? MPI_STATUS_IGNORE : MPI_STATUSES_IGNORE);
   if (is_fortran_) {
     is_ignored = where_ == to_word(count < 0 ? MPI_F_STATUS_IGNORE : MPI_F_STATUSES_IGNORE) ||

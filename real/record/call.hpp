@@ -23,7 +23,7 @@ Word to_word(T value) {
 template <class T>
 T from_word(Word word) {
   if constexpr (std::is_pointer_v<T>) {
-    return reinterpret_cast<T>(word);
+    return reinterpret_cast<T>(word);  // NOLINT(performance-no-int-to-ptr): it has been one
   } else {
     return static_cast<T>(word);
   }

@@ -19,8 +19,8 @@
 namespace twinlink::record {
 namespace {
 
-constexpr std::size_t kFrame = 64 * 1024;              ///< bytes: what a write takes is then little for each call
-constexpr std::uint64_t kLongestKept = 1'000'000'000;  ///< ns: what a kill may lose, if calls come
+constexpr std::size_t kFrame = std::size_t{64} << 10U;  ///< bytes: what a write takes is then little for each call
+constexpr std::uint64_t kLongestKept = 1'000'000'000;   ///< ns: what a kill may lose, if calls come
 constexpr std::size_t kLength = 4;
 
 /// Whose clock is it? A host's, since it was started.
@@ -55,7 +55,7 @@ struct Recorder::Thread {
 };
 
 Recorder& Recorder::of_process() {
-  static Recorder* const all = new Recorder;
+  static auto* const all = new Recorder;
   return *all;
 }
 
