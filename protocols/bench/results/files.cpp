@@ -77,7 +77,15 @@ void write_file(const fs::path& file, const std::function<void(const Part& part)
     fs::remove(temporary, ignored);
     fail(call, file, reason);
   };
-  if (const std::string reason = write_through(temporary, write); !reason.empty()) give_up("write", reason);
+  std::string reason;
+  try {
+    reason = write_through(temporary, write);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove(temporary, ignored);
+    throw;
+  }
+  if (!reason.empty()) give_up("write", reason);
   std::error_code error;
   fs::rename(temporary, target, error);
   if (error) give_up("rename", error.message());
