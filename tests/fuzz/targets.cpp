@@ -35,6 +35,7 @@ constexpr std::array kTargets{
     Target{"pairs", read_pairs},
     Target{"goal", read_goal},
     Target{"kineto", read_kineto},
+    Target{"mpi", read_mpi},
 };
 
 class ScratchFolder {

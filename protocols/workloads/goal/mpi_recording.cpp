@@ -426,8 +426,9 @@ void MpiRecording::write(const std::vector<std::string>& heading,
         if (joined.members < shared.ranks.size() || shared.ranks.size() < 2 || is_empty) return;
         const Labels after = writer.host(call.thread);
         if (joined.in_messages) {
-          if (has_blocks(call.what) && !call.numbers.empty() &&
-              call.numbers.size() != shared.ranks.size() * (call.what == What::all_to_all_blocks ? 2 : 1)) {
+          const bool all_ways = call.what == What::all_to_all_blocks;
+          if (has_blocks(call.what) && (all_ways || !call.numbers.empty()) &&
+              call.numbers.size() != shared.ranks.size() * (all_ways ? 2 : 1)) {
             refuse_file(calls.file, "a collective has another number of blocks than ranks");
           }
           labels = writer.in_messages(call, known, after);
