@@ -13,6 +13,9 @@ endforeach()
 if(TARGET nccl-tuner-twinlink)  # where the loader looks, for NCCL_TUNER_PLUGIN and NCCL_PROFILER_PLUGIN name them
   install(TARGETS nccl-profiler-twinlink nccl-tuner-twinlink LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
+if(TARGET twinlink-record)  # which twinlink-real puts before programs
+  install(TARGETS twinlink-record LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 set(twinlink_share ${CMAKE_INSTALL_DATADIR}/twinlink)  # where the programs look for platforms
 file(GLOB twinlink_platforms CONFIGURE_DEPENDS platforms/*.yaml platforms/*.json)
 install(FILES ${twinlink_platforms} DESTINATION ${twinlink_share}/platforms)

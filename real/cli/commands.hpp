@@ -34,6 +34,7 @@ void add_run_command(Program& program);
 void add_probe_command(Program& program);
 void add_workload_command(Program& program);
 void add_discover_command(Program& program);
+void add_record_command(Program& program);
 void add_list_command(Program& program);
 
 }  // namespace twinlink::real

@@ -73,6 +73,7 @@ int run_program(int argc, char** argv, JobOptions& job) {
   add_probe_command(program);
   add_workload_command(program);
   add_discover_command(program);
+  add_record_command(program);
   add_list_command(program);
   bench::add_examples(
       app, {"mpirun -n 2 twinlink-real run --device cuda -p gpudirect-v2", "twinlink-real discover --out here.yaml"});

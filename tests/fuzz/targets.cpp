@@ -36,6 +36,7 @@ constexpr std::array kTargets{
     Target{"goal", read_goal},
     Target{"kineto", read_kineto},
     Target{"nccl-record", read_nccl_record},
+    Target{"mpi", read_mpi},
 };
 
 class ScratchFolder {

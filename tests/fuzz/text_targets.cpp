@@ -1,6 +1,8 @@
 // Texts of the command lines: layouts, options of protocols, quantities, pairs; and recorded jobs.
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <span>
@@ -15,6 +17,7 @@
 #include "protocols/bench/cli/settings_options.hpp"
 #include "protocols/bench/measure/ends.hpp"
 #include "protocols/bench/workload/kineto_file.hpp"
+#include "protocols/bench/workload/mpi_file.hpp"
 #include "protocols/bench/workload/nccl_records.hpp"
 #include "protocols/core/options.hpp"
 #include "protocols/core/path.hpp"
@@ -23,6 +26,8 @@
 #include "protocols/registry.hpp"
 #include "protocols/workloads/goal/collectives.hpp"
 #include "protocols/workloads/goal/job.hpp"
+#include "protocols/workloads/goal/mpi_recording.hpp"
+#include "protocols/workloads/goal/trace.hpp"
 #include "tests/fuzz/targets.hpp"
 
 namespace twinlink::fuzz {
@@ -191,6 +196,21 @@ void read_nccl_record(const std::string& text) {
   } catch (const InputError&) {
     // The messages of a pair may have other lengths at its other end.
   }
+}
+
+/// The job of one rank's file, as if it were alone, can be read again.
+void read_mpi(const std::string& text) {
+  std::istringstream stream(text);
+  const bench::MpiHeading heading = bench::read_mpi_heading(stream, "rank0.mpi");
+  const std::string calls(std::istreambuf_iterator<char>(stream), {});
+  const auto each = [&](const std::function<void(const workloads::goal::mpi::Call&)>& take) {
+    std::istringstream again(calls);
+    return bench::read_mpi_calls(again, "rank0.mpi", take);
+  };
+  const workloads::goal::MpiRecording job({{"rank0.mpi", heading.begins, heading.host, each}});
+  std::string goal;
+  job.write(job.notes(), [&](std::string_view part) { goal += part; });
+  promise(workloads::goal::read_trace(goal, "a.goal").ranks.size() == 1, "a job of one rank has one");
 }
 
 }  // namespace twinlink::fuzz

@@ -49,6 +49,7 @@ OF_COMMAND = {
     "sim import": {"Output": "name", "Options": "gpu"},
     "sim study": {"Options": "jobs"},
     "sim convert": {"Output": "out"},
+    "real record": {"Output": "out"},
     "validate import": {"What the file does not tell": "protocol pattern window places ranks test size table",
                         "Options": "from"},
     "validate compare": {"Sides": "label", "Files of other tools": "ranks"},

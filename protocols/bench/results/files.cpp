@@ -31,10 +31,10 @@ constexpr std::string_view kPartial = ".partial";
 }
 
 /// The system's text for what went wrong; empty if nothing did.
-std::string write_through(const fs::path& file, std::string_view content) {
+std::string write_through(const fs::path& file, const std::function<void(const Part& part)>& write) {
   errno = 0;
   std::ofstream stream(file, std::ios::binary);
-  stream << content;
+  write([&](std::string_view content) { stream << content; });
   stream.close();
   return stream ? "" : std::generic_category().message(errno);
 }
@@ -60,9 +60,13 @@ bool is_special(const fs::path& file) {
 }
 
 void write_file(const fs::path& file, std::string_view content) {
+  write_file(file, [&](const Part& part) { part(content); });
+}
+
+void write_file(const fs::path& file, const std::function<void(const Part& part)>& write) {
   require_no_input(file);
   if (is_special(file)) {
-    if (const std::string reason = write_through(file, content); !reason.empty()) fail("write", file, reason);
+    if (const std::string reason = write_through(file, write); !reason.empty()) fail("write", file, reason);
     return;
   }
   const fs::path target = follow_links(file);
@@ -73,7 +77,15 @@ void write_file(const fs::path& file, std::string_view content) {
     fs::remove(temporary, ignored);
     fail(call, file, reason);
   };
-  if (const std::string reason = write_through(temporary, content); !reason.empty()) give_up("write", reason);
+  std::string reason;
+  try {
+    reason = write_through(temporary, write);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove(temporary, ignored);
+    throw;
+  }
+  if (!reason.empty()) give_up("write", reason);
   std::error_code error;
   fs::rename(temporary, target, error);
   if (error) give_up("rename", error.message());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <istream>
 #include <memory>
 #include <string>
@@ -14,6 +15,9 @@ namespace twinlink::bench {
 /// Writes a temporary beside `file`, or beside what it links to, and renames it; a pipe or a device is written to. An
 /// EnvironmentError with the system's text; a UsageError where this process has read the file (output_files.hpp).
 void write_file(const std::filesystem::path& file, std::string_view content);
+/// The same of a content in parts, which `write` gives: that no memory holds it.
+using Part = std::function<void(std::string_view)>;
+void write_file(const std::filesystem::path& file, const std::function<void(const Part& part)>& write);
 /// Is it there, and no ordinary file: a pipe, a device, a folder?
 bool is_special(const std::filesystem::path& file);
 /// Where `file` leads, whether or not there is anything.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "protocols/core/errors.hpp"
+#include "protocols/workloads/goal/task_text.hpp"
 
 namespace twinlink::workloads::goal {
 namespace {
@@ -28,33 +29,6 @@ std::string name_of(const RecordedCollective& collective) {
   if (collective.ranks.size() > kShown) ranks += ", ...";
   return collective.what + " of " + std::to_string(collective.bytes) + " bytes among ranks " + ranks;
 }
-
-/// The tasks of one rank, as text.
-class Tasks {
- public:
-  using Label = std::size_t;
-
-  Label add(const std::string& task, const std::vector<Label>& after) {
-    const Label label = ++last_;
-    text_ += "  t" + std::to_string(label) + ": " + task + "\n";
-    for (const Label each : after) {
-      text_ += "  t" + std::to_string(label) + " requires t" + std::to_string(each) + "\n";
-    }
-    return label;
-  }
-  /// One task that has all of these before it; none for none.
-  std::vector<Label> join(const std::vector<Label>& all) {
-    if (all.size() < 2) return all;
-    return {add("calc 0", all)};
-  }
-  [[nodiscard]] const std::string& text() const { return text_; }
-
- private:
-  std::string text_{};
-  Label last_ = 0;
-};
-
-using Labels = std::vector<Tasks::Label>;
 
 /// What a stream does, in the order of the launches.
 struct Item {
@@ -189,7 +163,7 @@ class RankWriter {
   }
 
   Tasks::Label calc(std::int64_t length, int cpu, const Labels& after) {
-    return tasks_.add("calc " + std::to_string(length) + (cpu == 0 ? "" : " cpu " + std::to_string(cpu)), after);
+    return tasks_.calc(static_cast<std::uint64_t>(length), static_cast<std::uint64_t>(cpu), after);
   }
   /// Until then the host was busy.
   void host_until(std::int64_t time) {
@@ -254,24 +228,17 @@ class RankWriter {
 
   Tasks::Label collective(const RecordedCollective& all, const Labels& after) {
     const auto [number, in_blocks] = forms_.at(&all);
-    if (is_message(all)) return message(all.what == "send", all.bytes, all.ranks[0], number, after);
+    if (is_message(all)) return tasks_.message(all.what == "send", all.bytes, all.ranks[0], number, after);
     if (in_blocks) {
       Labels tasks = after;
       for (std::size_t i = 0; i < all.ranks.size(); ++i) {
         if (all.ranks[i] == rank_) continue;
-        if (all.to[i] > 0) tasks.push_back(message(true, all.to[i], all.ranks[i], number, after));
-        if (all.from[i] > 0) tasks.push_back(message(false, all.from[i], all.ranks[i], number, after));
+        if (all.to[i] > 0) tasks.push_back(tasks_.message(true, all.to[i], all.ranks[i], number, after));
+        if (all.from[i] > 0) tasks.push_back(tasks_.message(false, all.from[i], all.ranks[i], number, after));
       }
       return tasks_.add("calc 0", tasks);
     }
-    std::string what = all.what;
-    std::ranges::replace(what, '-', '_');
-    return tasks_.add(what + " " + std::to_string(all.bytes) + "b in " + std::to_string(number), after);
-  }
-  Tasks::Label message(bool sends, std::uint64_t bytes, int peer, std::uint64_t tag, const Labels& after) {
-    return tasks_.add((sends ? "send " : "recv ") + std::to_string(bytes) + (sends ? "b to " : "b from ") +
-                          std::to_string(peer) + " tag " + std::to_string(tag),
-                      after);
+    return tasks_.collective(all.what, all.bytes, number, after);
   }
 
   int rank_;
@@ -481,10 +448,7 @@ std::string goal_text(std::vector<RankRecording> ranks, const std::vector<std::s
   require_pairs(ranks);
   std::string text;
   for (const std::string& line : heading) text += "// " + line + "\n";
-  text += "num_ranks " + std::to_string(ranks.size()) + "\n";
-  for (std::size_t g = 0; g < members.size(); ++g) {
-    text += "group " + std::to_string(g) + " { " + list_of(members[g]) + " }\n";
-  }
+  text += opening_of(ranks.size(), members);
   std::vector<RankWriter> writers;
   std::vector<std::int64_t> begins;
   for (std::size_t r = 0; r < ranks.size(); ++r) {

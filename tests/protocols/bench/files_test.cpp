@@ -65,6 +65,17 @@ std::string packed() {
   return {kPacked.begin(), kPacked.end()};
 }
 
+TEST_F(Files, WhoseNextPartIsNotToBeHadLeaveTheOldOneAndNothingElse) {
+  write_file(folder_ / "f", "old");
+  const auto half = [](const Part& part) {
+    part("new");
+    throw InputError("no more of it");
+  };
+  EXPECT_THROW(write_file(folder_ / "f", half), InputError);
+  EXPECT_EQ(content_of(folder_ / "f"), "old");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 2) << "the file and the folder 'elsewhere'";
+}
+
 TEST_F(Files, ThatGzipHasPackedAreReadAsWhatIsInThem) {
   const auto read = [&](const std::string& content) {
     std::ofstream(folder_ / "f.gz", std::ios::binary) << content;
