@@ -2,21 +2,9 @@
 
 #include <algorithm>
 
+#include "protocols/workloads/goal/collectives.hpp"
+
 namespace twinlink::workloads::goal {
-namespace {
-
-/// "0-3 8".
-std::string list_of(const std::vector<int>& ranks) {
-  std::string text;
-  for (std::size_t i = 0, end = 0; i < ranks.size(); i = end) {
-    for (end = i + 1; end < ranks.size() && ranks[end] == ranks[end - 1] + 1;) ++end;
-    text += (i == 0 ? "" : " ") + std::to_string(ranks[i]);
-    if (end - i > 1) text += "-" + std::to_string(ranks[end - 1]);
-  }
-  return text;
-}
-
-}  // namespace
 
 Tasks::Label Tasks::add(std::string_view task, const Labels& after) {
   const std::string label = std::to_string(++last_);
