@@ -1,9 +1,11 @@
 #include "validate/nodes/slower.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -327,21 +329,35 @@ class SlowerFinder {
     if (!is_new) place->second = std::max(place->second, slower);
   }
 
-  using Family = std::tuple<Slower::Of, Band, bool>;
-  static Family family_of(const Figure& figure) { return {figure.of, figure.band, figure.of_days}; }
+  /// Figures that tell the spread of each other: those alike of a band, of all bands, and all.
+  using Family = std::tuple<std::optional<Slower::Of>, std::optional<Band>, bool>;
+  static std::array<Family, 3> families_of(const Figure& figure) {
+    return {Family{figure.of, figure.band, figure.of_days}, Family{figure.of, std::nullopt, figure.of_days},
+            Family{std::nullopt, std::nullopt, figure.of_days}};
+  }
 
   /// A few nodes tell the spread of one figure badly, and that of many alike well: how much more it is than expected,
-  /// since times of a node go together, or less, of a mean over days.
+  /// since times of a node go together, or less, of a mean over days. Families of a few figures tell nothing.
   [[nodiscard]] std::map<Family, double> ratios_of_families() const {
     std::map<Family, std::vector<double>> all;
     for (const Figure& figure : figures_) {
-      if (figure.expected > 0) all[family_of(figure)].push_back(figure.spread.deviation / figure.expected);
+      if (figure.expected <= 0) continue;
+      const double ratio = figure.spread.deviation * correction_of(figure.spread.n) / figure.expected;
+      for (const Family& family : families_of(figure)) all[family].push_back(ratio);
     }
     std::map<Family, double> ratios;
     for (auto& [family, each] : all) {
       if (each.size() >= kLeastAlike) ratios[family] = spread_of(std::move(each)).middle;
     }
     return ratios;
+  }
+
+  /// What a figure's deviation is by the smallest family that tells it; 0: none does.
+  static double pooled_of(const Figure& figure, const std::map<Family, double>& ratios) {
+    for (const Family& family : families_of(figure)) {
+      if (const auto found = ratios.find(family); found != ratios.end()) return found->second * figure.expected;
+    }
+    return 0;
   }
 
   /// How far off one of all figures is by chance, whose nodes have this spread, and `pooled` by what its family tells;
@@ -372,9 +388,7 @@ class SlowerFinder {
     for (const Figure& figure : figures_) {
       const Spread& spread = figure.spread;
       const double tolerance = figure.of == Slower::Of::curve ? plan_.tolerance : plan_.of_many_curves;
-      const auto ratio = ratios.find(family_of(figure));
-      const double pooled = ratio == ratios.end() ? 0 : ratio->second * figure.expected;
-      const double chance = chance_of(spread, pooled);
+      const double chance = chance_of(spread, pooled_of(figure, ratios));
       for (const auto& [node, off, newest, days, variance] : figure.values) {
         const double slower = off - spread.middle;
         // A mean over fewer days or sizes than the others' scatters more.

@@ -292,6 +292,23 @@ TEST(Equals, ManyCurvesTellHowFarNodesLieApart) {
   EXPECT_NEAR(many.deviation.at({0, 1_MiB}), kNormal * 0.3, 1e-9) << "as of those from 0 to 1";
 }
 
+/// Two tests of ten curves each, whose means over a node happen to be all the same: two figures tell nothing of that,
+/// and what is expected of ten such curves counts.
+TEST(Equals, WhereFewFiguresAreAlikeAllTellHowFarNodesLieApart) {
+  const Equals equals = held(fleet_of(11, [](std::size_t node) {
+    NodeFile file = file_with({});
+    for (std::size_t curve = 0; curve < 20; ++curve) {
+      const std::size_t step = (node + curve % 5) % 11;
+      const double value = 0.1 * static_cast<double>(curve % 10 < 5 ? step : 10 - step);
+      file.curves.push_back(curve_of(fmt::format("write {}", curve),
+                                     {{1_MiB, value + (node == 7 && curve < 10 ? 0.1 : 0)}}, "0/0", "",
+                                     curve < 10 ? "one" : "other"));
+    }
+    return std::vector{file};
+  }));
+  EXPECT_THAT(equals.nodes[7].slower, IsEmpty());
+}
+
 // --- Odd times -------------------------------------------------------------------------------------------------------
 
 /// A hundred curves of each node, of one size, which scatter by 1 %. `odd` nodes have one that takes half as long
