@@ -58,7 +58,7 @@ void add_options(CLI::App& fleet, FleetOptions& options) {
       "the "
       "platform or than it was, or that nobody knows: it has no result, not all of them, or none of late.");
   fleet.add_option("folder", options.folder, "The results of all nodes")->type_name("FOLDER")->required();
-  fleet.add_option("--base", options.base, "Platform that each node should be like")
+  fleet.add_option("machine,--base,--platform", options.base, "Platform that each node should be like")
       ->type_name("NAME|FILE");
   fleet
       .add_option("--tolerance", options.tolerance_percent,
