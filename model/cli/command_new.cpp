@@ -41,7 +41,7 @@ ExitCode make_new(NewOptions options) {
   }
   bench::require_output("--out", options.out);
   if (options.wishes.name.empty()) options.wishes.name = options.out.stem().string();
-  const std::string text = template_text(options.wishes, platforms_folder() / "parts", options.out);
+  const std::string text = template_text(options.wishes, platforms_folder() / "parts");
   const Platform platform = try_out(text, options.out);
   bench::write_file(options.out, text);
   std::cout << fmt::format("{}: {}, {} node(s) with {} GPU(s)\n", options.out.string(), platform.description,

@@ -45,6 +45,14 @@ fs::path platforms_folder() {
   throw UsageError("there is no folder of platforms beside this program; name it in TWINLINK_PLATFORMS");
 }
 
+fs::path shared_parts() {
+  try {
+    return platforms_folder();
+  } catch (const UsageError&) {
+    return {};
+  }
+}
+
 fs::path find_platform(const fs::path& named) {
   std::error_code error;
   if (named.empty() || named.extension() == ".yaml" || named.string().find('/') != std::string::npos) return named;

@@ -11,6 +11,9 @@ namespace twinlink::platforms {
 /// folder. A UsageError if there is none.
 std::filesystem::path platforms_folder();
 
+/// The same, or an empty path where there is none: for `include: parts/...` of files that lie elsewhere.
+std::filesystem::path shared_parts();
+
 /// Those of the installation that a program of another project was built with. Such a program has a definition of its
 /// own (cmake/platforms.cpp.in); for ours it is empty, for they find their platforms beside themselves.
 std::filesystem::path installed_platforms();

@@ -444,7 +444,7 @@ Platform read_platform(const std::filesystem::path& named, std::span<const std::
                        const std::function<void(YamlValue&)>& change) {
   const std::filesystem::path file = find_platform(named);
   ReadContext context;
-  std::optional<YamlValue> loaded = load_yaml(file, context.diagnostics);
+  std::optional<YamlValue> loaded = load_yaml(file, context.diagnostics, shared_parts());
   if (!loaded) context.diagnostics.throw_all();
   YamlValue document = std::move(*loaded);
   require_our_schema(document, context.diagnostics);

@@ -141,7 +141,7 @@ ChosenParts choose(const TemplateWishes& wishes, const fs::path& parts) {
 
 }  // namespace
 
-std::string template_text(const TemplateWishes& wishes, const fs::path& parts, const fs::path& out) {
+std::string template_text(const TemplateWishes& wishes, const fs::path& parts) {
   const ChosenParts chosen = choose(wishes, parts);
   if (wishes.gpus % chosen.roots != 0) {
     throw UsageError(
@@ -152,8 +152,6 @@ std::string template_text(const TemplateWishes& wishes, const fs::path& parts, c
   if (wishes.gpus % count != 0) {
     throw UsageError(fmt::format("--adapters {}: {} GPUs cannot share them evenly", count, wishes.gpus));
   }
-  // Where a folder is a link to another, '..' leads out of the other.
-  const fs::path folder = fs::weakly_canonical(fs::absolute(out).parent_path());
   std::string text = fmt::format(
       "# A template: each GPU{} on a socket by a link of its own. Put the switches and the links of the machine in\n"
       "# their place, and say of each number where it comes from: platforms/SCHEMA.md, and 'twinlink-sim check'.\n"
@@ -163,7 +161,7 @@ std::string template_text(const TemplateWishes& wishes, const fs::path& parts, c
                              : ", and each adapter,",
       wishes.name, wishes.gpus, chosen.gpu_model);
   for (const std::string& file : chosen.files) {
-    text += fmt::format("  - {}\n", fs::weakly_canonical(parts / file).lexically_relative(folder).generic_string());
+    text += fmt::format("  - {}\n", (fs::path("parts") / file).generic_string());
   }
   const std::string gpus = many("gpu", wishes.gpus);
   const std::string adapters = many("hca", count);

@@ -20,10 +20,9 @@ struct TemplateWishes {
   std::string name{};
 };
 
-/// The text of a file that will be `out` and includes parts below `parts`: every GPU, and the adapters, on the
-/// sockets in turn. A UsageError for a part that there is not, or that could be several, and for GPUs that the sockets
-/// or the adapters cannot share evenly.
-std::string template_text(const TemplateWishes& wishes, const std::filesystem::path& parts,
-                          const std::filesystem::path& out);
+/// The text of a file that includes parts below `parts`, as "parts/..." wherever it will lie: every GPU, and the
+/// adapters, on the sockets in turn. A UsageError for a part that there is not, or that could be several, and for GPUs
+/// that the sockets or the adapters cannot share evenly.
+std::string template_text(const TemplateWishes& wishes, const std::filesystem::path& parts);
 
 }  // namespace twinlink::platforms

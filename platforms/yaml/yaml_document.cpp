@@ -79,7 +79,7 @@ void merge(YamlValue& into, YamlValue from) {
 /// Loads a file with what it includes.
 class Loader {
  public:
-  explicit Loader(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
+  Loader(Diagnostics& diagnostics, fs::path shared) : diagnostics_(diagnostics), shared_(std::move(shared)) {}
 
   /// `asked_by` is the place of the include, or the file itself.
   std::optional<YamlValue> load(const fs::path& file, const Position& asked_by) {
@@ -122,7 +122,7 @@ class Loader {
       std::optional<YamlValue> included;
       if (name.kind != YamlValue::Kind::scalar) {
         diagnostics_.error(name.position, "'include' takes the name of a file or a list of names");
-      } else if (const fs::path path = file.parent_path() / name.text; is_open(path)) {
+      } else if (const fs::path path = path_of(name.text, file); is_open(path)) {
         diagnostics_.error(name.position, "cyclic include: " + chain_to(path));
       } else {
         included = load(path, name.position);
@@ -138,6 +138,19 @@ class Loader {
     if (!complete) return std::nullopt;
     merge(result, std::move(document));
     return result;
+  }
+
+  /// A file may lie anywhere and include parts: those beside it count, then those of the folders above, then the
+  /// shared.
+  [[nodiscard]] fs::path path_of(const std::string& name, const fs::path& file) const {
+    std::error_code error;
+    fs::path beside = file.parent_path() / name;
+    if (!name.starts_with("parts/") || fs::exists(beside, error)) return beside;
+    for (fs::path folder = fs::absolute(file, error).parent_path(); folder.has_relative_path();) {
+      folder = folder.parent_path();
+      if (fs::exists(folder / name, error)) return folder / name;
+    }
+    return !shared_.empty() && fs::exists(shared_ / name, error) ? shared_ / name : beside;
   }
 
   /// A kind of nodes that is those of another machine brings these and their types of GPUs. What is here wins.
@@ -187,6 +200,7 @@ class Loader {
   }
 
   Diagnostics& diagnostics_;
+  fs::path shared_;
   YamlBudget budget_{};
   std::vector<fs::path> open_{};
 };
@@ -221,8 +235,9 @@ std::vector<std::string> YamlValue::keys() const {
   return result;
 }
 
-std::optional<YamlValue> load_yaml(const fs::path& file, Diagnostics& diagnostics) {
-  return Loader(diagnostics).load(file, {std::make_shared<const std::string>(file.lexically_normal().string())});
+std::optional<YamlValue> load_yaml(const fs::path& file, Diagnostics& diagnostics, const fs::path& shared) {
+  return Loader(diagnostics, shared)
+      .load(file, {std::make_shared<const std::string>(file.lexically_normal().string())});
 }
 
 }  // namespace twinlink::platforms

@@ -49,9 +49,11 @@ struct YamlValue::Entry {
 };
 
 /// Reads a file and all files that it names under its top-level key `include` (one name or a list, relative to the
-/// file). Maps are merged and the including file wins; a number (a map with the key `value`) is replaced as a whole,
-/// and so is a list. A `machine` below `kinds.NAME` is a file whose `nodes`, `gpu_types` and `sources` come in the same
-/// way. What is wrong goes into `diagnostics`; the result is nothing if a part could not be read at all.
-std::optional<YamlValue> load_yaml(const std::filesystem::path& file, Diagnostics& diagnostics);
+/// file; "parts/..." that is not there is looked for in the folders above, and then in `shared`, unless that is empty).
+/// Maps are merged and the including file wins; a number (a map with the key `value`) is replaced as a whole, and so is
+/// a list. A `machine` below `kinds.NAME` is a file whose `nodes`, `gpu_types` and `sources` come in the same way. What
+/// is wrong goes into `diagnostics`; the result is nothing if a part could not be read at all.
+std::optional<YamlValue> load_yaml(const std::filesystem::path& file, Diagnostics& diagnostics,
+                                   const std::filesystem::path& shared = {});
 
 }  // namespace twinlink::platforms

@@ -25,6 +25,7 @@
 #include "real/rank/range_rank.hpp"
 #include "real/rank/real_rank.hpp"
 #include "real/system/launch.hpp"
+#include "real/system/peer_watch.hpp"
 #ifdef TWINLINK_HAS_CUDA
 #include "real/device/cuda/cuda_runtime.hpp"
 #endif
@@ -148,6 +149,7 @@ Seconds patience_of_start(const JobOptions& options) {
 
 /// Prints why, and ends all ranks.
 [[noreturn]] void end_job(const Mpi& mpi, const std::string& host, const std::string& message, ExitCode code) {
+  PeerWatch::take_leave();
   fmt::print(stderr, "twinlink-real: rank {} of {} on {}: {}\n", mpi.rank(), mpi.size(), host, message);
   std::fflush(nullptr);
   mpi.abort(static_cast<int>(code));
@@ -196,6 +198,11 @@ struct Job::Parts {
       signals.emplace(RankId{mpi->rank()}, mpi->size(), *runtime);
       messages.emplace(RankId{mpi->rank()}, mpi->size());
       neighbours = meet_neighbours(*mpi, *runtime, host, {exports, *signals, *messages, life});
+      std::vector<std::string> who;
+      for (const Neighbour& each : neighbours.ranks) {
+        who.push_back(fmt::format("with {} {} on {}", each.device.name, each.device.pci_bus_id, each.host));
+      }
+      watch.emplace(*mpi, host, std::move(who));
       if (pace) {
         throw_agreed(*mpi, attempt([&] { pace->require(*mpi, neighbours); }));
         pace->apply(neighbours);
@@ -242,6 +249,7 @@ struct Job::Parts {
   std::optional<ControlMessages> messages;
   std::optional<RealMemory> memory;
   std::optional<Mpi> mpi;
+  std::optional<PeerWatch> watch;
   std::unique_ptr<RangeSink> ranges;  ///< null: nobody is shown anything
   std::optional<RealRank> rank;
   std::optional<RangeRank> shown;  ///< around `rank`

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "real/system/peer_watch.hpp"
+
 namespace twinlink::real {
 
 Watchdog::Watchdog(Seconds patience, std::string message)
@@ -14,6 +16,7 @@ Watchdog::Watchdog(Seconds patience, std::string message)
         std::unique_lock lock(mutex_);
         const auto limit = std::chrono::duration<double>(patience.value());
         if (returned_.wait_for(lock, limit, [&] { return done_; })) return;
+        PeerWatch::take_leave();
         fmt::print(stderr, "twinlink-real: {}\n", message);
         std::fflush(nullptr);
         std::_Exit(1);  // the call that hangs holds what an orderly end needs

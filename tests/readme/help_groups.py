@@ -56,7 +56,7 @@ OF_COMMAND = {
     "validate calibrate": {"Options": "force"},
     "validate suspect": {"Options": "force"},
     "validate fleet": {"Options": "force explain of-many node nodes max-age history", "Files of other tools": "ranks",
-                       "Output": "anonymous drawings"},
+                       "Output": "anonymous drawings metrics"},
     "validate ceiling": {"Options": "from"},
 }
 

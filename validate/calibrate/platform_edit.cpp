@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "platforms/reader/platform_file.hpp"
 #include "platforms/reader/platform_reader.hpp"
 #include "platforms/yaml/yaml_text.hpp"
 
@@ -101,7 +102,7 @@ void put_in_order(YamlValue& document) {
 YamlValue load(const std::filesystem::path& base) {
   static_cast<void>(platforms::read_platform(base));  // says everything that is wrong with it
   platforms::Diagnostics diagnostics;
-  std::optional<YamlValue> document = platforms::load_yaml(base, diagnostics);
+  std::optional<YamlValue> document = platforms::load_yaml(base, diagnostics, platforms::shared_parts());
   diagnostics.throw_if_any();
   return std::move(document).value();
 }

@@ -7,7 +7,6 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "platforms/reader/platform_file.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/output_options.hpp"
 #include "protocols/bench/results/files.hpp"
@@ -31,9 +30,10 @@ void add_options(CLI::App& calibrate, CalibrateOptions& options) {
       "Probes are what 'twinlink-real probe --json FILE' writes. Results of protocols are refused: what is to be "
       "predicted must not be fitted. What the probes do not tell stays as in the base.");
   calibrate.add_option("probes", options.files, "Probe files of one machine")->type_name("PROBES")->required();
-  calibrate.add_option("--base", options.base, "Platform with the machine's topology and all that is not measured")
-      ->type_name("NAME|FILE")
-      ->required();
+  calibrate
+      .add_option("--base,--platform", options.base,
+                  "Platform with the machine's topology and all that is not measured; or a .yaml file among the probes")
+      ->type_name("NAME|FILE");
   calibrate.add_option("--out", options.out, "The new platform; another file than the base and the probes")
       ->type_name("FILE")
       ->required()
@@ -45,8 +45,8 @@ void add_options(CLI::App& calibrate, CalibrateOptions& options) {
   calibrate.add_flag("--force", options.force, "Go on if the probes are of another device model than the base's");
 }
 
-ExitCode run(const CalibrateOptions& options) {
-  const std::filesystem::path base = platforms::find_platform(options.base);
+ExitCode run(CalibrateOptions options) {
+  const std::filesystem::path base = take_platform(options.base, options.files);
   const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
   bench::note_output("--out", options.out);
   bench::require_json_option(options.json);

@@ -45,6 +45,7 @@ struct FleetOptions {
   std::size_t max_age = 14;
   bool anonymous = false;
   std::optional<std::string> report_file{};
+  std::filesystem::path metrics{};
   std::filesystem::path json{};
 };
 
@@ -57,7 +58,8 @@ void add_options(CLI::App& fleet, FleetOptions& options) {
       "the "
       "platform or than it was, or that nobody knows: it has no result, not all of them, or none of late.");
   fleet.add_option("folder", options.folder, "The results of all nodes")->type_name("FOLDER")->required();
-  fleet.add_option("--base", options.base, "Platform that each node should be like")->type_name("NAME|FILE");
+  fleet.add_option("machine,--base,--platform", options.base, "Platform that each node should be like")
+      ->type_name("NAME|FILE");
   fleet
       .add_option("--tolerance", options.tolerance_percent,
                   "What is slower by up to this, or by up to what chance does, is no matter: of one curve, in %")
@@ -112,6 +114,10 @@ void add_options(CLI::App& fleet, FleetOptions& options) {
       .add_option("--report", options.report_file,
                   "Also write the report to this file: by its extension .txt, .md, .html (one page that needs no other "
                   "file), .json or .xml (JUnit, for a CI)")
+      ->type_name("FILE");
+  fleet
+      .add_option("--metrics", options.metrics,
+                  "Also write verdicts by node to this .prom file, as Prometheus' node_exporter takes them")
       ->type_name("FILE");
   bench::add_json_option(fleet, options.json);
   bench::add_examples(fleet, {"twinlink-validate fleet results --base hgx-h100 --report fleet.html",
@@ -173,6 +179,7 @@ void write_report(const Fleet& fleet, const std::vector<NodeHistory>& history, c
 
 ExitCode run(const FleetOptions& options) {
   bench::note_output("--report", options.report_file.value_or(""));
+  if (!options.metrics.empty()) bench::require_output("--metrics", options.metrics);
   bench::require_json_option(options.json);
   if (options.report_file && format_of(*options.report_file) == ReportFormat::html) report::require_html();
   if (!options.history.empty()) require_history();
@@ -205,6 +212,7 @@ ExitCode run(const FleetOptions& options) {
   if (only) std::cout << verdict_alone(fleet, *only) << '\n';
   std::cout << std::flush;
   write_report(fleet, history, options);
+  if (!options.metrics.empty()) bench::write_file(options.metrics, fleet_metrics(fleet));
   if (!options.json.empty()) bench::write_json_option(options.json, with_history(fleet_json(fleet), fleet, history));
   return is_well(fleet, history, only) ? ExitCode::ok : ExitCode::failed;
 }

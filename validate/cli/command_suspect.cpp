@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -10,6 +11,7 @@
 #include "platforms/reader/platform_file.hpp"
 #include "protocols/bench/cli/help.hpp"
 #include "protocols/bench/cli/output_options.hpp"
+#include "protocols/core/errors.hpp"
 #include "validate/cli/commands.hpp"
 #include "validate/suspect/suspect_report.hpp"
 
@@ -32,9 +34,10 @@ void add_options(CLI::App& suspect, SuspectOptions& options) {
       "messages best. A simulation has the same machine with --degrade PART=50%. 1 means that the node is slower than "
       "the platform says, or more than twice as fast, so that the platform is of another machine.");
   suspect.add_option("probes", options.files, "Probe files of one machine")->type_name("PROBES")->required();
-  suspect.add_option("--base", options.base, "Platform that the machine should be like")
-      ->type_name("NAME|FILE")
-      ->required();
+  suspect
+      .add_option("--base,--platform", options.base,
+                  "Platform that the machine should be like; or a .yaml file among the probes")
+      ->type_name("NAME|FILE");
   suspect
       .add_option("--tolerance", options.tolerance_percent,
                   "What is slower by up to this, or by up to the model's own error, is no matter, in %")
@@ -47,8 +50,8 @@ void add_options(CLI::App& suspect, SuspectOptions& options) {
                                 "twinlink-validate suspect probes.json --base mine.yaml --tolerance 5 --json s.json"});
 }
 
-ExitCode run(const SuspectOptions& options) {
-  const std::filesystem::path base = platforms::find_platform(options.base);
+ExitCode run(SuspectOptions options) {
+  const std::filesystem::path base = take_platform(options.base, options.files);
   const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
   bench::require_json_option(options.json);
   const Suspicion suspicion =
@@ -59,6 +62,17 @@ ExitCode run(const SuspectOptions& options) {
 }
 
 }  // namespace
+
+std::filesystem::path take_platform(const std::string& base, std::vector<std::string>& files) {
+  if (!base.empty()) return platforms::find_platform(base);
+  const auto found =
+      std::ranges::find(files, ".yaml", [](const std::filesystem::path& file) { return file.extension(); });
+  if (found == files.end()) throw UsageError("which platform? --base NAME, or a .yaml file among the probes");
+  if (files.size() == 1) throw UsageError(*found + " is a platform; which probes?");
+  std::filesystem::path platform = *found;
+  files.erase(found);
+  return platform;
+}
 
 void add_suspect_command(CLI::App& app, Action& action) {
   const auto options = std::make_shared<SuspectOptions>();

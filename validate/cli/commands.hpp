@@ -1,7 +1,10 @@
 // The commands of twinlink-validate.
 #pragma once
 
+#include <filesystem>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "protocols/core/errors.hpp"
 #include "validate/import/import.hpp"
@@ -24,6 +27,10 @@ void add_ceiling_command(CLI::App& app, Action& action);
 void add_import_command(CLI::App& app, Action& action);
 void add_table_command(CLI::App& app, Action& action);
 void add_settings_command(CLI::App& app, Action& action);
+
+/// The platform of `--base`, which is `--platform` as well, or else the one .yaml file among `files`, which is taken
+/// out. A UsageError where there is none.
+std::filesystem::path take_platform(const std::string& base, std::vector<std::string>& files);
 
 /// --size and --table, which files of other tools may need.
 void add_file_wishes(CLI::App& command, ImportWishes& wishes);

@@ -1,6 +1,7 @@
 #include "validate/compare/spread.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <numbers>
@@ -33,6 +34,14 @@ Spread spread_of(std::vector<double> values) {
   for (double& value : values) value = std::abs(value - spread.middle);
   spread.deviation = kOfNormal * middle_of(values);
   return spread;
+}
+
+double correction_of(std::size_t n) {
+  assert(n >= 2);
+  constexpr std::array kOfFew{1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107};  // of 2 to 9
+  if (n < kOfFew.size() + 2) return kOfFew[n - 2];
+  const auto all = static_cast<double>(n);
+  return all / (all - 0.8);
 }
 
 double farthest_of(std::size_t trials) {

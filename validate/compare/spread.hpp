@@ -26,6 +26,11 @@ struct Spread {
 /// `values` must not be empty.
 Spread spread_of(std::vector<double> values);
 
+/// What the deviation that `n` values tell is multiplied with to be that of a normal distribution in the mean: it is
+/// too small of a few (Croux and Rousseeuw, Computational Statistics 1, 1992, b_n of the median absolute deviation).
+/// `n` is at least 2.
+double correction_of(std::size_t n);
+
 /// Fewer values that are alike tell no spread.
 inline constexpr std::size_t kLeastEquals = 5;
 

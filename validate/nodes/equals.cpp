@@ -174,6 +174,7 @@ class Holder {
           const bool judged = middle != result_.middle.end() && !point.unstable;
           held.off.push_back(judged ? std::optional(point.log_us - middle->second) : std::nullopt);
           std::vector<double> days = judged ? offs_of_days(result_, held, held.off.size() - 1) : std::vector<double>{};
+          held.days_of.push_back(days.size());
           held.of_days.push_back(days.size() > 1 ? std::optional(robust_mean(std::move(days))) : std::nullopt);
         }
         held.band_off = means_of_bands(held, held.off);

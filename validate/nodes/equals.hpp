@@ -34,6 +34,7 @@ struct HeldCurve {
   std::vector<const NodeCurve*> days{};      ///< of other days, the newest first
   std::vector<std::optional<double>> off{};  ///< by point: the logarithm over the middle of all; empty: too few have it
   std::vector<std::optional<double>> of_days{};  ///< likewise, the mean over the days; empty: only one has it
+  std::vector<std::size_t> days_of{};            ///< likewise, how many days `of_days` is of
   std::map<Band, double> band_off{};             ///< the mean of `off` over those of a band that are stable
 };
 

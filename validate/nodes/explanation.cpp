@@ -15,6 +15,7 @@
 #include "protocols/bench/probe/probed.hpp"
 #include "protocols/core/errors.hpp"
 #include "validate/compare/spread.hpp"
+#include "validate/nodes/slower.hpp"
 #include "validate/primitives/primitive.hpp"
 
 namespace twinlink::validate {
@@ -58,7 +59,7 @@ ProbeSet scaled_probes(const Equals& equals, const HeldNode& node, const platfor
     for (std::size_t i = 0; i < held.off.size(); ++i) {
       if (!held.off[i]) continue;
       const bool mean = of_days && held.of_days[i];
-      const double days = mean ? static_cast<double>(1 + held.days.size()) : 1;
+      const double scatter = mean ? std::sqrt(scatter_of_mean(held.days_of[i])) : 1;
       const NodePoint& point = held.curve->points[i];
       bench::ProbeLine line{
           .name = held.curve->name, .gpu = held.curve->from, .peer = held.curve->to, .size = point.size};
@@ -67,7 +68,7 @@ ProbeSet scaled_probes(const Equals& equals, const HeldNode& node, const platfor
       if (!found) continue;
       const auto deviation = equals.deviation.find({held.key, point.size});
       line.time_us = with_deviation(std::log(found->time.microseconds()) + *(mean ? held.of_days : held.off)[i],
-                                    deviation == equals.deviation.end() ? 0 : deviation->second / std::sqrt(days));
+                                    deviation == equals.deviation.end() ? 0 : deviation->second * scatter);
       set.probes.push_back({.line = std::move(line), .file = 0});
     }
   }

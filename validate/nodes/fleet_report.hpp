@@ -32,5 +32,9 @@ std::string why(const Fleet& fleet, const FleetRow& row);
 nlohmann::json fleet_json(const Fleet& fleet);
 /// JUnit's XML, a test case for each node; one for the fleet as a whole where it was held against a platform.
 std::string fleet_junit(const Fleet& fleet);
+/// OpenMetrics' text, for the textfile collector of Prometheus' node_exporter: by node, whether anybody knows, whether
+/// it is slower, by how much, by which part, and of when its newest result is. Ratios and seconds; 0 and 1 of verdicts.
+/// Where nobody knows there is no sample of a verdict.
+std::string fleet_metrics(const Fleet& fleet);
 
 }  // namespace twinlink::validate

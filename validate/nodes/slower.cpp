@@ -1,9 +1,11 @@
 #include "validate/nodes/slower.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -25,8 +27,9 @@ struct Figure {
   struct Value {
     std::size_t node = 0;
     double off = 0;
-    double newest = 0;  ///< the same of the newest day alone
-    double days = 1;    ///< of which it is the mean
+    double newest = 0;    ///< the same of the newest day alone
+    double days = 1;      ///< of which it is the mean
+    double variance = 0;  ///< by chance, if all its times were by themselves
   };
   Slower::Of of = Slower::Of::curve;
   std::string test{};
@@ -37,8 +40,7 @@ struct Figure {
   std::vector<Value> values{};
   const Pattern* pattern = nullptr;  ///< of a part
   Spread spread{};
-  double expected = 0;  ///< deviation, if all its times were by themselves
-  double days = 1;      ///< that its nodes have, in the middle
+  double expected = 0;  ///< the deviation of the node in the middle by its variance
   std::string kind{};   ///< of the curves
   std::size_t key = 0;  ///< of a single curve
 };
@@ -61,6 +63,9 @@ double at_least(std::size_t k, std::size_t n, double each) {
   }
   return std::min(sum, 1.0);
 }
+
+/// Of so many days an odd one can be told.
+constexpr std::size_t kTellOneOdd = 5;
 
 /// What of a curve a figure is made of.
 const std::vector<std::optional<double>>& offs_of(const HeldCurve& held, bool of_days) {
@@ -126,30 +131,59 @@ class SlowerFinder {
     result_.odd = static_cast<double>(odd) / static_cast<double>(points);
   }
 
+  /// The mean of values that are by themselves.
+  class Mean {
+   public:
+    void add(const Figure::Value& value) {
+      ++n_;
+      sum_.off += value.off;
+      sum_.newest += value.newest;
+      sum_.days += value.days;
+      sum_.variance += value.variance;
+    }
+    [[nodiscard]] std::size_t count() const { return n_; }
+    [[nodiscard]] Figure::Value of(std::size_t node) const {
+      const auto n = static_cast<double>(n_);
+      return {.node = node,
+              .off = sum_.off / n,
+              .newest = sum_.newest / n,
+              .days = sum_.days / n,
+              .variance = sum_.variance / (n * n)};
+    }
+
+   private:
+    std::size_t n_ = 0;
+    Figure::Value sum_{.days = 0};
+  };
+
+  [[nodiscard]] Figure::Value value_of(const HeldCurve& held, std::size_t point, bool of_days) const {
+    const double scatter = of_days ? scatter_of_mean(held.days_of[point]) : 1;
+    return {.off = *offs_of(held, of_days)[point],
+            .newest = *held.off[point],
+            .days = of_days ? static_cast<double>(held.days_of[point]) : 1,
+            .variance = std::pow(deviation_at(held, point), 2) * scatter};
+  }
+
   /// Figures of the newest results, or of the means over days.
   void list_figures(bool of_days) {
     std::map<std::pair<std::size_t, Band>, Figure> curves;
     std::map<std::tuple<std::string, std::string, Band>, Figure> tests;
     std::map<std::tuple<std::string, std::string, std::string, Band>, Figure> gpus;
-    struct Offs {
-      std::vector<double> judged{};
-      std::vector<double> newest{};
-      std::vector<double> days{};
-    };
     for (std::size_t node = 0; node < result_.nodes.size(); ++node) {
-      std::map<std::tuple<std::string, std::string, Band>, Offs> of_test;
-      std::map<std::tuple<std::string, std::string, std::string, Band>, Offs> of_gpu;
-      const auto enter = [&](Figure& figure, const Figure& heading, const Offs& offs) {
+      std::map<std::tuple<std::string, std::string, Band>, Mean> of_test;
+      std::map<std::tuple<std::string, std::string, std::string, Band>, Mean> of_gpu;
+      const auto enter = [&](Figure& figure, const Figure& heading, const Mean& mean) {
         if (figure.values.empty()) figure = heading;
         figure.of_days = of_days;
-        figure.values.push_back(
-            {.node = node, .off = mean_of(offs.judged), .newest = mean_of(offs.newest), .days = mean_of(offs.days)});
+        figure.values.push_back(mean.of(node));
       };
       for (const HeldCurve& held : result_.nodes[node].curves) {
         const CurveKey& key = result_.keys[held.key];
-        for (const auto& [band, off] : of_days ? means_of_bands(held, held.of_days) : held.band_off) {
-          const double newest = held.band_off.at(band);
-          const double days = of_days ? static_cast<double>(1 + held.days.size()) : 1;
+        std::map<Band, Mean> bands;
+        for (std::size_t i = 0; i < held.off.size(); ++i) {
+          if (offs_of(held, of_days)[i]) bands[band_of(held.curve->points[i].size)].add(value_of(held, i, of_days));
+        }
+        for (const auto& [band, mean] : bands) {
           enter(curves[{held.key, band}],
                 {.of = Slower::Of::curve,
                  .test = key.test,
@@ -158,28 +192,23 @@ class SlowerFinder {
                  .band = band,
                  .kind = key.kind,
                  .key = held.key},
-                {{off}, {newest}, {days}});
-          const auto add = [&, off = off](Offs& offs) {
-            offs.judged.push_back(off);
-            offs.newest.push_back(newest);
-            offs.days.push_back(days);
-          };
-          add(of_test[{key.kind, key.test, band}]);
+                mean);
+          of_test[{key.kind, key.test, band}].add(mean.of(node));
           for (const std::string& place : places_of(key)) {
-            if (place.starts_with(kOwnPlaces)) add(of_gpu[{key.kind, key.test, place, band}]);
+            if (place.starts_with(kOwnPlaces)) of_gpu[{key.kind, key.test, place, band}].add(mean.of(node));
           }
         }
       }
-      for (const auto& [place, offs] : of_test) {
+      for (const auto& [place, mean] : of_test) {
         const auto& [kind, test, band] = place;
-        if (!of_days) note_map(node, test, mean_of(offs.judged));
-        if (offs.judged.size() < 2) continue;
-        enter(tests[place], {.of = Slower::Of::test, .test = test, .band = band, .kind = kind}, offs);
+        if (!of_days) note_map(node, test, mean.of(node).off);
+        if (mean.count() < 2) continue;
+        enter(tests[place], {.of = Slower::Of::test, .test = test, .band = band, .kind = kind}, mean);
       }
-      for (const auto& [place, offs] : of_gpu) {
-        if (offs.judged.size() < 2) continue;
+      for (const auto& [place, mean] : of_gpu) {
+        if (mean.count() < 2) continue;
         const auto& [kind, test, gpu, band] = place;
-        enter(gpus[place], {.of = Slower::Of::gpu, .test = test, .places = {gpu}, .band = band, .kind = kind}, offs);
+        enter(gpus[place], {.of = Slower::Of::gpu, .test = test, .places = {gpu}, .band = band, .kind = kind}, mean);
       }
     }
     for (auto& [place, figure] : curves) figures_.push_back(std::move(figure));
@@ -200,23 +229,26 @@ class SlowerFinder {
                     .of_days = of_days,
                     .pattern = &pattern};
       for (std::size_t node = 0; node < result_.nodes.size(); ++node) {
-        double product = 0;
-        double newest = 0;
+        Figure::Value sum{.node = node, .days = 0};
         double square = 0;
-        double days = 0;
         std::set<std::string> kinds;
         for_points(result_.nodes[node], figure, [&](const HeldCurve& held, std::size_t point, double share) {
-          product += *offs_of(held, of_days)[point] * share;
-          newest += *held.off[point] * share;
+          const Figure::Value value = value_of(held, point, of_days);
           square += share * share;
-          days += static_cast<double>(1 + held.days.size()) * share * share;
+          sum.off += value.off * share;
+          sum.newest += value.newest * share;
+          sum.days += value.days * share * share;
+          sum.variance += value.variance * share * share;
           kinds.insert(held.file->kind());
         });
         double full = 0;
         for (const std::string& kind : kinds) full += whole[kind];
         if (square <= 0 || square < kEnough * full) continue;
-        figure.values.push_back(
-            {.node = node, .off = product / square, .newest = newest / square, .days = of_days ? days / square : 1});
+        figure.values.push_back({.node = node,
+                                 .off = sum.off / square,
+                                 .newest = sum.newest / square,
+                                 .days = sum.days / square,
+                                 .variance = sum.variance / (square * square)});
       }
       figures_.push_back(std::move(figure));
     }
@@ -297,33 +329,35 @@ class SlowerFinder {
     if (!is_new) place->second = std::max(place->second, slower);
   }
 
-  /// What a figure is off by chance if its times are so by themselves, each as much as on all nodes.
-  [[nodiscard]] double expected_deviation(const Figure& figure) const {
-    double squares = 0;
-    double whole = 0;
-    for_points(result_.nodes[figure.values.front().node], figure,
-               [&](const HeldCurve& held, std::size_t point, double share) {
-                 squares += std::pow(share * deviation_at(held, point), 2);
-                 whole += share * share;
-               });
-    return whole > 0 ? std::sqrt(squares) / whole : 0;
+  /// Figures that tell the spread of each other: those alike of a band, of all bands, and all.
+  using Family = std::tuple<std::optional<Slower::Of>, std::optional<Band>, bool>;
+  static std::array<Family, 3> families_of(const Figure& figure) {
+    return {Family{figure.of, figure.band, figure.of_days}, Family{figure.of, std::nullopt, figure.of_days},
+            Family{std::nullopt, std::nullopt, figure.of_days}};
   }
 
-  using Family = std::tuple<Slower::Of, Band, bool>;
-  static Family family_of(const Figure& figure) { return {figure.of, figure.band, figure.of_days}; }
-
   /// A few nodes tell the spread of one figure badly, and that of many alike well: how much more it is than expected,
-  /// since times of a node go together, or less, of a mean over days.
+  /// since times of a node go together, or less, of a mean over days. Families of a few figures tell nothing.
   [[nodiscard]] std::map<Family, double> ratios_of_families() const {
     std::map<Family, std::vector<double>> all;
     for (const Figure& figure : figures_) {
-      if (figure.expected > 0) all[family_of(figure)].push_back(figure.spread.deviation / figure.expected);
+      if (figure.expected <= 0) continue;
+      const double ratio = figure.spread.deviation * correction_of(figure.spread.n) / figure.expected;
+      for (const Family& family : families_of(figure)) all[family].push_back(ratio);
     }
     std::map<Family, double> ratios;
     for (auto& [family, each] : all) {
       if (each.size() >= kLeastAlike) ratios[family] = spread_of(std::move(each)).middle;
     }
     return ratios;
+  }
+
+  /// What a figure's deviation is by the smallest family that tells it; 0: none does.
+  static double pooled_of(const Figure& figure, const std::map<Family, double>& ratios) {
+    for (const Family& family : families_of(figure)) {
+      if (const auto found = ratios.find(family); found != ratios.end()) return found->second * figure.expected;
+    }
+    return 0;
   }
 
   /// How far off one of all figures is by chance, whose nodes have this spread, and `pooled` by what its family tells;
@@ -342,26 +376,23 @@ class SlowerFinder {
     for (Figure& figure : figures_) {
       result_.trials += figure.values.size();
       std::vector<double> values;
-      std::vector<double> days;
+      std::vector<double> expected;
       for (const Figure::Value& value : figure.values) {
         values.push_back(value.off);
-        days.push_back(value.days);
+        expected.push_back(std::sqrt(value.variance));
       }
       figure.spread = spread_of(std::move(values));
-      figure.days = spread_of(std::move(days)).middle;
-      figure.expected = expected_deviation(figure);
+      figure.expected = spread_of(std::move(expected)).middle;
     }
     const auto ratios = ratios_of_families();
     for (const Figure& figure : figures_) {
       const Spread& spread = figure.spread;
       const double tolerance = figure.of == Slower::Of::curve ? plan_.tolerance : plan_.of_many_curves;
-      const auto ratio = ratios.find(family_of(figure));
-      const double pooled = ratio == ratios.end() ? 0 : ratio->second * figure.expected;
-      const double chance = chance_of(spread, pooled);
-      for (const auto& [node, off, newest, days] : figure.values) {
+      const double chance = chance_of(spread, pooled_of(figure, ratios));
+      for (const auto& [node, off, newest, days, variance] : figure.values) {
         const double slower = off - spread.middle;
-        // A mean over fewer days than the others' scatters more.
-        const double own = chance * std::sqrt(std::max(1.0, figure.days / days));
+        // A mean over fewer days or sizes than the others' scatters more.
+        const double own = chance * (figure.expected > 0 ? std::max(1.0, std::sqrt(variance) / figure.expected) : 1);
         const double allowed = std::max(log_of(tolerance), own);
         if (slower <= allowed) continue;
         // What has been mended is slow no more.
@@ -414,13 +445,17 @@ std::vector<double> offs_of_days(const Equals& equals, const HeldCurve& held, st
 }
 
 double robust_mean(std::vector<double> values) {
-  constexpr std::size_t kTellOneOdd = 5;
   if (values.size() >= kTellOneOdd) {
     std::ranges::sort(values);
     values.erase(values.begin());
     values.pop_back();
   }
   return mean_of(values);
+}
+
+double scatter_of_mean(std::size_t days) {
+  constexpr double kCost = 0.6;  // days, of leaving out the least and the most: of five 0.595, of many 0.5
+  return 1 / (static_cast<double>(days) - (days >= kTellOneOdd ? kCost : 0));
 }
 
 std::map<Band, double> means_of_bands(const HeldCurve& held, const std::vector<std::optional<double>>& offs) {

@@ -19,6 +19,10 @@ std::vector<double> offs_of_days(const Equals& equals, const HeldCurve& held, st
 /// Without the least and the most where there are five or more: one odd day is none. `values` must not be empty.
 double robust_mean(std::vector<double> values);
 
+/// The variance of robust_mean() over that of one of `days` values of a normal distribution (n of them, less what
+/// leaving two out costs: Sarhan and Greenberg's covariances of order statistics). `days` is at least 1.
+double scatter_of_mean(std::size_t days);
+
 /// The means of `offs`, which are by point of the curve, over what there is of each band.
 std::map<Band, double> means_of_bands(const HeldCurve& held, const std::vector<std::optional<double>>& offs);
 

@@ -423,6 +423,17 @@ TEST(SimProgram, WhatIsReadIsNotOverwritten) {
   std::filesystem::remove(file);
 }
 
+TEST(SimProgram, ANewPlatformCanBeMoved) {
+  const std::filesystem::path folder = ::testing::TempDir() + "twinlink-new-" + std::to_string(::getpid());
+  std::filesystem::create_directories(folder / "below");
+  const std::string here = (folder / "mine.yaml").string();
+  const std::string there = (folder / "below/mine.yaml").string();
+  said("new --gpu h100 --out " + here);
+  std::filesystem::rename(here, there);
+  EXPECT_THAT(said("check " + there), HasSubstr(there + ": ok: mine"));
+  std::filesystem::remove_all(folder);
+}
+
 TEST(SimProgram, PrintsTheHandshakeAsATableAndAsAGraph) {
   EXPECT_THAT(said("handshake --fidelity openmpi-4.1"),
               AllOf(HasSubstr("state   event"), HasSubstr("the higher rank answers")));

@@ -311,6 +311,26 @@ TEST_F(IncludingPlatform, MayNameSeveralFilesOfWhichTheLastWins) {
   EXPECT_EQ(read_platform(file).description, "from a");
 }
 
+/// Parts are those beside the file, else those of the nearest folder above it, else the shared ones, and nowhere else.
+TEST_F(IncludingPlatform, MayLieBelowItsPartsOrElsewhere) {
+  const fs::path folder = write("", "").parent_path();
+  for (const char* below : {"parts", "shared/parts", "a/b/parts"}) fs::create_directories(folder / below);
+  for (const char* part :
+       {"shared/parts/one", "shared/parts/two", "shared/parts/three", "parts/one", "parts/two", "a/b/parts/one"}) {
+    write(std::string(part) + ".yaml", "name: " + std::string(part) + "\n");
+  }
+  const auto read = [&](const std::string& part) {
+    Diagnostics diagnostics;
+    const auto document =
+        load_yaml(write("a/b/mine.yaml", "include: parts/" + part + ".yaml\n"), diagnostics, folder / "shared");
+    return document ? document->entries.at(0).value.text : said_by<InputError>([&] { diagnostics.throw_all(); });
+  };
+  EXPECT_EQ(read("one"), "a/b/parts/one");
+  EXPECT_EQ(read("two"), "parts/two");
+  EXPECT_EQ(read("three"), "shared/parts/three");
+  EXPECT_THAT(read("four"), HasSubstr("a/b/parts/four.yaml'"));
+}
+
 TEST_F(IncludingPlatform, MayReachOneFileTwice) {
   write("left.yaml", "include: " + kGood.string() + "\n");
   write("right.yaml", "include: " + kGood.string() + "\nname: right\n");

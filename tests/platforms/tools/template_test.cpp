@@ -22,7 +22,7 @@ TemplateWishes wishes(const std::string& gpu, int gpus = 4) {
 /// Or why there is none.
 std::string made(const TemplateWishes& wishes) {
   try {
-    return template_text(wishes, "platforms/parts", "mine.yaml");
+    return template_text(wishes, "platforms/parts");
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -41,11 +41,11 @@ TEST(Template, IncludesPartsAndJoinsThem) {
       "name: mine\n"
       "description: \"4 x NVIDIA A100-SXM4-80GB\"\n"
       "include:\n"
-      "  - platforms/parts/gpu/a100-sxm.yaml\n"
-      "  - platforms/parts/cpu/2-rome.yaml\n"
-      "  - platforms/parts/nic/cx6-hdr.yaml\n"
-      "  - platforms/parts/mpi/openmpi.yaml\n"
-      "  - platforms/parts/driver/cuda12.yaml\n"
+      "  - parts/gpu/a100-sxm.yaml\n"
+      "  - parts/cpu/2-rome.yaml\n"
+      "  - parts/nic/cx6-hdr.yaml\n"
+      "  - parts/mpi/openmpi.yaml\n"
+      "  - parts/driver/cuda12.yaml\n"
       "nodes:\n"
       "  count: 3\n"
       "  nics:\n"
@@ -68,10 +68,10 @@ TEST(Template, IncludesPartsAndJoinsThem) {
   none.gpus = 1;
   EXPECT_EQ(made(none).substr(made(none).find("include:")),
             "include:\n"
-            "  - platforms/parts/gpu/l40s.yaml\n"
-            "  - platforms/parts/cpu/1-milan.yaml\n"
-            "  - platforms/parts/mpi/openmpi.yaml\n"
-            "  - platforms/parts/driver/cuda12.yaml\n"
+            "  - parts/gpu/l40s.yaml\n"
+            "  - parts/cpu/1-milan.yaml\n"
+            "  - parts/mpi/openmpi.yaml\n"
+            "  - parts/driver/cuda12.yaml\n"
             "nodes:\n"
             "  count: 1\n"
             "  gpus:\n"
@@ -99,9 +99,9 @@ TEST(Template, SlotsAreThoseOfTheGpusGeneration) {
 }
 
 TEST(Template, SwitchesDriverAndRootsFollowFromTheParts) {
-  EXPECT_THAT(made(wishes("a100-sxm", 8)), HasSubstr("  - platforms/parts/switch/nvswitch-8-a100.yaml\n"));
-  EXPECT_THAT(made(wishes("h100", 8)), HasSubstr("  - platforms/parts/switch/nvswitch-8-h100.yaml\n")) << "on a board";
-  EXPECT_THAT(made(wishes("2030", 8)), HasSubstr("  - platforms/parts/switch/nvswitch-8-2030.yaml\n"));
+  EXPECT_THAT(made(wishes("a100-sxm", 8)), HasSubstr("  - parts/switch/nvswitch-8-a100.yaml\n"));
+  EXPECT_THAT(made(wishes("h100", 8)), HasSubstr("  - parts/switch/nvswitch-8-h100.yaml\n")) << "on a board";
+  EXPECT_THAT(made(wishes("2030", 8)), HasSubstr("  - parts/switch/nvswitch-8-2030.yaml\n"));
   for (const auto& [gpu, gpus] : {std::pair("a100-pcie", 8), {"a100-sxm", 4}}) {
     EXPECT_THAT(made(wishes(gpu, gpus)), Not(HasSubstr("parts/switch/"))) << gpu;
   }

@@ -46,6 +46,18 @@ TEST_F(SuspectProgram, TellsWhatTheDriverSaysBesideTheVerdict) {
   EXPECT_THAT(read("s.json"), HasSubstr("\"GPU 1: row remapping pending: reset it\""));
 }
 
+TEST_F(SuspectProgram, ThePlatformIsAnOptionOrAnArgument) {
+  const std::string file = "'" + kPlatforms + "h200-nvlink.yaml'";
+  const std::string said = suspect(kH200Probes, "h200-nvlink").out;
+  EXPECT_THAT(said, HasSubstr("Verdict: as fast as the platform says"));
+  for (const std::string& given :
+       {file + " '" + kH200Probes + "'", "'" + kH200Probes + "' " + file, "'" + kH200Probes + "' --platform " + file}) {
+    EXPECT_EQ(run("suspect " + given).out, said) << given;
+  }
+  EXPECT_THAT(run("suspect '" + kH200Probes + "'").err, HasSubstr("which platform?"));
+  EXPECT_THAT(run("suspect " + file).err, HasSubstr("which probes?"));
+}
+
 TEST_F(SuspectProgram, BadInputEndsWithTwo) {
   write("result.json", test::make_result("measured", "gpudirect-v2", {{4, 1}, {8, 2}}));
   auto unknown = test::make_probes("measured", {{4, 1}});

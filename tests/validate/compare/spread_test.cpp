@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -38,6 +40,21 @@ TEST(Spread, OfAnEvenNumberIsTheMiddleOfTwo) {
   EXPECT_EQ(spread.n, 4U);
   EXPECT_DOUBLE_EQ(spread.middle, 3);
   EXPECT_DOUBLE_EQ(spread.deviation, 1.4826 * 1.5) << "of 6, 2, 1 and 1";
+}
+
+TEST(Spread, AFewValuesTellTooLittleOfIt) {
+  std::mt19937 random(7);
+  std::normal_distribution<double> normal;
+  for (const std::size_t n : {5U, 8U, 9U, 10U, 24U}) {
+    constexpr int kDraws = 40000;
+    double sum = 0;
+    for (int draw = 0; draw < kDraws; ++draw) {
+      std::vector<double> values(n);
+      for (double& value : values) value = normal(random);
+      sum += spread_of(std::move(values)).deviation;
+    }
+    EXPECT_NEAR(correction_of(n) * sum / kDraws, 1, 0.015) << n;
+  }
 }
 
 /// Of one value chance is the distribution's; of four half of the way to their mean is gone.

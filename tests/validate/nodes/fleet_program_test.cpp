@@ -42,7 +42,7 @@ class FleetProgram : public test::ValidateProgram {
 
 TEST_F(FleetProgram, FindsTheSlowOneInTextsOfOtherTools) {
   put_nodes();
-  const auto ended = fleet("--json fleet.json --report fleet.xml");
+  const auto ended = fleet("--json fleet.json --report fleet.xml --metrics fleet.prom");
   EXPECT_EQ(ended.code, 1) << ended.err;
   EXPECT_THAT(ended.out, AllOf(HasSubstr("Verdict: 1 of 10 nodes is slower. The worst: node0004"),
                                HasSubstr("all_reduce_perf"), HasSubstr("GPU 0, GPU 1")));
@@ -54,6 +54,10 @@ TEST_F(FleetProgram, FindsTheSlowOneInTextsOfOtherTools) {
   EXPECT_EQ(result["of_many_curves"], 0.03);
   EXPECT_THAT(read("fleet.xml"), AllOf(HasSubstr("tests=\"10\" failures=\"1\""),
                                        HasSubstr("name=\"node0004\"><failure message=\"node0004")));
+  EXPECT_THAT(read("fleet.prom"), AllOf(HasSubstr("\ntwinlink_node_slower{node=\"node0004\",part=\"\"} 1\n"),
+                                        HasSubstr("\ntwinlink_node_slower{node=\"node0003\",part=\"\"} 0\n")));
+  const auto checked = run("sh", "-c '! command -v promtool || promtool check metrics <fleet.prom' 2>&1");
+  EXPECT_EQ(checked.code, 0) << checked.out;
   EXPECT_EQ(fleet("--node node0004 --report fleet.md").code, 1);
   const std::string page = read("fleet.md");
   const std::size_t begin = page.find("Node by test");

@@ -1,8 +1,16 @@
 // A fleet judged, and what is said of it.
 #include "validate/nodes/fleet.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -306,6 +314,78 @@ TEST(FleetReport, IsAsItWas) {
   test::expect_golden("fleet.json", fleet_json(fleet).dump(1) + "\n");
   test::expect_golden("fleet.xml", fleet_junit(fleet));
   EXPECT_THAT(fleet_junit(fleet), HasSubstr("tests=\"6\" failures=\"4\" errors=\"0\" skipped=\"1\""));
+}
+
+struct Gauge {
+  std::string name;
+  std::map<std::string, std::string> labels;
+  double value;
+
+  friend auto operator<=>(const Gauge&, const Gauge&) = default;
+};
+
+/// By OpenMetrics' rules for gauges: HELP, TYPE and UNIT of a family come before its samples, each once, the unit ends
+/// the name, labels are quoted, no series comes twice, and "# EOF" is the end. Fails where the text breaks one.
+std::vector<Gauge> samples_of(const std::string& text) {
+  const std::regex line(R"re(([a-z_:][a-z0-9_:]*)\{((?:[a-z_]+="(?:[^"\\]|\\[\\"n])*",?)*)\} (\S+))re");
+  const std::regex label(R"re(([a-z_]+)="((?:[^"\\]|\\.)*)")re");
+  std::vector<Gauge> samples;
+  std::set<std::string> told;
+  std::string family;
+  std::istringstream stream(text);
+  bool ended = false;
+  for (std::string each; std::getline(stream, each);) {
+    EXPECT_FALSE(ended) << each;
+    ended = each == "# EOF";
+    std::smatch part;
+    if (std::regex_match(each, part, std::regex("# (HELP|TYPE|UNIT) (\\S+) (.+)"))) {
+      EXPECT_TRUE(told.insert(part.str(1) + part.str(2)).second) << each;
+      if (part.str(1) == "HELP") family = part.str(2);
+      EXPECT_EQ(part.str(2), family);
+      EXPECT_TRUE(part.str(1) != "TYPE" || part.str(3) == "gauge") << each;
+      EXPECT_TRUE(part.str(1) != "UNIT" || family.ends_with("_" + part.str(3))) << each;
+    } else if (std::regex_match(each, part, line)) {
+      EXPECT_EQ(part.str(1), family);
+      Gauge& sample = samples.emplace_back(Gauge{part.str(1), {}, std::stod(part.str(3))});
+      const std::string labels = part.str(2);
+      for (std::sregex_iterator next(labels.begin(), labels.end(), label), end; next != end; ++next) {
+        std::string& value = sample.labels[next->str(1)];
+        const std::string quoted = next->str(2);
+        for (std::size_t i = 0; i < quoted.size(); ++i) {
+          const bool is_escaped = quoted[i] == '\\';
+          if (is_escaped) ++i;
+          value += is_escaped && quoted[i] == 'n' ? '\n' : quoted[i];
+        }
+      }
+    } else {
+      EXPECT_TRUE(ended) << each;
+    }
+  }
+  EXPECT_TRUE(ended && text.ends_with("# EOF\n"));
+  std::set<std::pair<std::string, std::map<std::string, std::string>>> series;
+  for (const Gauge& each : samples) EXPECT_TRUE(series.emplace(each.name, each.labels).second) << each.name;
+  return samples;
+}
+
+TEST(FleetReport, MetricsAreWhatACollectorTakes) {
+  Fleet fleet = sample();
+  const std::string odd = "be\"ta\\1\nof two";
+  fleet.files.nodes[1].name = odd;
+  const std::vector<Gauge> samples = samples_of(fleet_metrics(fleet));
+  const auto holds = [&](const std::string& name, const std::map<std::string, std::string>& labels, double value) {
+    return std::ranges::count(samples, Gauge{"twinlink_" + name, labels, value}) == 1;
+  };
+  EXPECT_TRUE(holds("node_slower", {{"node", "alpha"}, {"part", "nvlink1"}}, 1));
+  EXPECT_TRUE(holds("node_slower", {{"node", "epsilon"}, {"part", ""}}, 1));
+  EXPECT_TRUE(holds("node_slower", {{"node", odd}, {"part", ""}}, 0));
+  EXPECT_TRUE(holds("node_unknown", {{"node", "gamma"}}, 1));
+  EXPECT_TRUE(holds("node_unknown", {{"node", odd}}, 0));
+  EXPECT_TRUE(holds("node_longer_ratio", {{"node", "alpha"}}, 0.5));
+  EXPECT_TRUE(holds("node_part_bandwidth_ratio", {{"node", "alpha"}, {"part", "nvlink1"}}, 0.667));
+  EXPECT_TRUE(holds("node_newest_result_timestamp_seconds", {{"node", "alpha"}}, 1795564800))
+      << "date -u -d 2026-11-25";
+  // Five of them, of two of which nobody knows how fast they are; one has a part, and one a date.
+  EXPECT_EQ(samples.size(), 5U + 3U + 3U + 1U + 1U);
 }
 
 TEST(FleetReport, TheVerdictCounts) {
