@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -18,8 +19,8 @@
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/output_files.hpp"
 #include "protocols/bench/workload/measure_workload.hpp"
-#include "protocols/bench/workload/mpi_file.hpp"
-#include "protocols/bench/workload/recorded_files.hpp"
+#include "protocols/bench/workload/recorded/mpi_file.hpp"
+#include "protocols/bench/workload/recorded/recorded_files.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/workloads/goal/collectives.hpp"
 #include "protocols/workloads/goal/job.hpp"
@@ -71,9 +72,10 @@ ExitCode convert(const ConvertOptions& options, const std::string& command_line)
   if (!bench::is_trace(options.out)) throw UsageError("--out: a recorded job's file ends in .goal");
   const auto heading_of = [&](const std::string& kind, const std::vector<std::string>& notes) {
     std::vector<std::string> heading{"From " + kind + ": " + command_line};
-    // Within a comment a line ends it.
-    std::ranges::replace(heading.front(), '\n', ' ');
     heading.insert(heading.end(), notes.begin(), notes.end());
+    // Names of files and of calls may hold anything. The end of a line would end the comment, and tasks could follow.
+    const auto is_control = [](unsigned char c) { return std::iscntrl(c) != 0; };
+    for (std::string& line : heading) std::ranges::replace_if(line, is_control, ' ');
     return heading;
   };
   if (bench::is_mpi_job(options.files.front())) {
@@ -84,8 +86,9 @@ ExitCode convert(const ConvertOptions& options, const std::string& command_line)
                      [&](const bench::Part& part) { job.write(heading, part); });
   }
   bench::RecordedFiles recorded = bench::read_recorded(options.files);
-  std::vector<std::string> heading = heading_of(recorded.kind, recorded.profiles.notes);
-  std::ranges::move(workloads::goal::recorded_times(recorded.profiles.ranks), std::back_inserter(heading));
+  std::vector<std::string> notes = recorded.profiles.notes;
+  std::ranges::move(workloads::goal::recorded_times(recorded.profiles.ranks), std::back_inserter(notes));
+  const std::vector<std::string> heading = heading_of(recorded.kind, notes);
   return write_job(options, recorded.profiles.notes, true, [&](const bench::Part& part) {
     part(workloads::goal::goal_text(std::move(recorded.profiles.ranks), heading));
   });

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "protocols/bench/results/files.hpp"
-#include "protocols/bench/workload/kineto_file.hpp"
+#include "protocols/bench/workload/recorded/kineto_file.hpp"
 #include "protocols/core/errors.hpp"
 #include "tests/support/said_by.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "protocols/bench/workload/mpi_file.hpp"
+#include "protocols/bench/workload/recorded/mpi_file.hpp"
 #include "protocols/core/errors.hpp"
 #include "tests/support/said_by.hpp"
 

@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "protocols/bench/workload/nccl_records.hpp"
-#include "protocols/bench/workload/recorded_files.hpp"
+#include "protocols/bench/workload/recorded/nccl_records.hpp"
+#include "protocols/bench/workload/recorded/recorded_files.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/workloads/goal/recording.hpp"
 #include "tests/support/said_by.hpp"

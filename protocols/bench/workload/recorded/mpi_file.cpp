@@ -1,4 +1,4 @@
-#include "protocols/bench/workload/mpi_file.hpp"
+#include "protocols/bench/workload/recorded/mpi_file.hpp"
 
 #include <algorithm>
 #include <map>

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "protocols/bench/workload/kineto_file.hpp"
+#include "protocols/bench/workload/recorded/kineto_file.hpp"
 
 namespace twinlink::bench {
 

@@ -1,4 +1,4 @@
-#include "protocols/bench/workload/recorded_files.hpp"
+#include "protocols/bench/workload/recorded/recorded_files.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "protocols/bench/results/files.hpp"
-#include "protocols/bench/workload/nccl_records.hpp"
+#include "protocols/bench/workload/recorded/nccl_records.hpp"
 #include "protocols/core/errors.hpp"
 
 namespace twinlink::bench {

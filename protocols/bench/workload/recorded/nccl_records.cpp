@@ -1,4 +1,4 @@
-#include "protocols/bench/workload/nccl_records.hpp"
+#include "protocols/bench/workload/recorded/nccl_records.hpp"
 
 #include <algorithm>
 #include <array>

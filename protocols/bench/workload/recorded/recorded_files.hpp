@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "protocols/bench/workload/kineto_file.hpp"
+#include "protocols/bench/workload/recorded/kineto_file.hpp"
 
 namespace twinlink::bench {
 

@@ -1,4 +1,4 @@
-#include "protocols/bench/workload/kineto_file.hpp"
+#include "protocols/bench/workload/recorded/kineto_file.hpp"
 
 #include <algorithm>
 #include <array>
