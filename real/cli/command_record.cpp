@@ -27,7 +27,11 @@ struct RecordOptions {
   std::vector<std::string> program{};
 };
 
-bool can_run(const fs::path& file) { return fs::is_regular_file(file) && ::access(file.c_str(), X_OK) == 0; }
+/// Not what lies in a folder that may not be looked into.
+bool can_run(const fs::path& file) {
+  std::error_code ignored;
+  return fs::is_regular_file(file, ignored) && ::access(file.c_str(), X_OK) == 0;
+}
 
 /// Where the shell would find it; empty: nowhere.
 fs::path find_program(const std::string& name) {

@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "real/record/arguments.hpp"
@@ -28,11 +29,6 @@ int collective(Call& call, int result, const Collective& all) {
   const std::uint8_t device = has_buffer && is_of_device(call.as<const void*>(all.buffer)) ? mpi::kOfDevice : 0;
   Entry entry;
   const std::uint64_t number = entry.number_of(call.comm(all.comm));
-  if (entry.has_two_sides(call.comm(all.comm))) {
-    const std::uint64_t name = entry.number_of_name(call.name);
-    entry.call(Kind::other, call).put(name);
-    return result;
-  }
   entry.call(Kind::collective, call, device | (goes_on ? mpi::kRequested : 0)).put(number);
   entry.put(static_cast<std::uint64_t>(all.what)).put_place(all.root).put(all.bytes).put(all.blocks.size());
   for (const std::uint64_t block : all.blocks) entry.put(block);
@@ -40,11 +36,22 @@ int collective(Call& call, int result, const Collective& all) {
   return result;
 }
 
+/// Between two groups arguments mean other things, or nothing: it is made, counted and not looked at. Nothing: there is
+/// one group.
+std::optional<int> between_groups(Call& call, std::size_t comm) {
+  int has_two_sides = 0;
+  PMPI_Comm_test_inter(call.comm(comm), &has_two_sides);
+  if (has_two_sides == 0) return std::nullopt;
+  const int result = call.run();
+  Entry entry;
+  const std::uint64_t name = entry.number_of_name(call.name);
+  entry.call(Kind::other, call).put(name);
+  return result;
+}
+
 std::uint64_t ranks_of(const Call& call, std::size_t place) {
   int size = 0;
-  int has_two_sides = 0;
-  PMPI_Comm_test_inter(call.comm(place), &has_two_sides);
-  (has_two_sides != 0 ? PMPI_Comm_remote_size : PMPI_Comm_size)(call.comm(place), &size);
+  PMPI_Comm_size(call.comm(place), &size);
   return static_cast<std::uint64_t>(size);
 }
 
@@ -73,19 +80,28 @@ std::uint64_t sum_of_blocks(const Call& call, std::size_t counts, std::size_t ty
 
 }  // namespace
 
-int barrier(Call& call) { return collective(call, call.run(), {.what = What::barrier}); }
+int barrier(Call& call) {
+  if (const auto result = between_groups(call, 0)) return *result;
+  return collective(call, call.run(), {.what = What::barrier});
+}
 
 int broadcast(Call& call) {
+  if (const auto result = between_groups(call, 4)) return *result;
+
   return collective(call, call.run(),
                     {.what = What::broadcast, .comm = 4, .root = call.as<int>(3), .bytes = bytes_of(call, 1, 2)});
 }
 
 int reduce(Call& call) {
+  if (const auto result = between_groups(call, 6)) return *result;
+
   return collective(call, call.run(),
                     {.what = What::reduce, .comm = 6, .root = call.as<int>(5), .bytes = bytes_of(call, 2, 3)});
 }
 
 int all_reduce(Call& call) {
+  if (const auto result = between_groups(call, 5)) return *result;
+
   return collective(call, call.run(),
                     {.what = What::all_reduce, .comm = 5, .buffer = 1, .bytes = bytes_of(call, 2, 3)});
 }
@@ -95,17 +111,23 @@ int scan(Call& call) {
 }
 
 int reduce_scatter(Call& call) {
+  if (const auto result = between_groups(call, 5)) return *result;
+
   return collective(call, call.run(),
                     {.what = What::reduce_scatter, .comm = 5, .buffer = 1, .bytes = sum_of_blocks(call, 2, 3, 5)});
 }
 
 int reduce_scatter_block(Call& call) {
+  if (const auto result = between_groups(call, 5)) return *result;
+
   return collective(
       call, call.run(),
       {.what = What::reduce_scatter, .comm = 5, .buffer = 1, .bytes = bytes_of(call, 2, 3) * ranks_of(call, 5)});
 }
 
 int gather(Call& call) {
+  if (const auto result = between_groups(call, 7)) return *result;
+
   const bool receives = is_root(call, 6, 7);
   return collective(call, call.run(),
                     {.what = What::gather,
@@ -116,6 +138,8 @@ int gather(Call& call) {
 }
 
 int gather_blocks(Call& call) {
+  if (const auto result = between_groups(call, 8)) return *result;
+
   const bool receives = is_root(call, 7, 8);
   Collective all{.what = What::gather_blocks, .comm = 8, .buffer = receives ? 3U : 0U, .root = call.as<int>(7)};
   if (receives) {
@@ -127,6 +151,8 @@ int gather_blocks(Call& call) {
 }
 
 int scatter(Call& call) {
+  if (const auto result = between_groups(call, 7)) return *result;
+
   const bool sends = is_root(call, 6, 7);
   return collective(call, call.run(),
                     {.what = What::scatter,
@@ -137,6 +163,8 @@ int scatter(Call& call) {
 }
 
 int scatter_blocks(Call& call) {
+  if (const auto result = between_groups(call, 8)) return *result;
+
   const bool sends = is_root(call, 7, 8);
   Collective all{.what = What::scatter_blocks, .comm = 8, .buffer = sends ? 0U : 4U, .root = call.as<int>(7)};
   if (sends) {
@@ -148,23 +176,31 @@ int scatter_blocks(Call& call) {
 }
 
 int all_gather(Call& call) {
+  if (const auto result = between_groups(call, 6)) return *result;
+
   return collective(
       call, call.run(),
       {.what = What::all_gather, .comm = 6, .buffer = 3, .bytes = bytes_of(call, 4, 5) * ranks_of(call, 6)});
 }
 
 int all_gather_blocks(Call& call) {
+  if (const auto result = between_groups(call, 7)) return *result;
+
   return collective(call, call.run(),
                     {.what = What::all_gather, .comm = 7, .buffer = 3, .bytes = sum_of_blocks(call, 4, 6, 7)});
 }
 
 int all_to_all(Call& call) {
+  if (const auto result = between_groups(call, 6)) return *result;
+
   return collective(
       call, call.run(),
       {.what = What::all_to_all, .comm = 6, .buffer = 3, .bytes = bytes_of(call, 4, 5) * ranks_of(call, 6)});
 }
 
 int all_to_all_blocks(Call& call) {
+  if (const auto result = between_groups(call, 8)) return *result;
+
   Collective all{.what = What::all_to_all_blocks, .comm = 8, .buffer = 4};
   // In place each sends as much as it receives.
   const bool in_place = is_in_place(call, 0);
@@ -174,6 +210,8 @@ int all_to_all_blocks(Call& call) {
 }
 
 int all_to_all_types(Call& call) {
+  if (const auto result = between_groups(call, 8)) return *result;
+
   Collective all{.what = What::all_to_all_blocks, .comm = 8, .buffer = 4};
   const std::uint64_t ranks = ranks_of(call, 8);
   for (const std::size_t counts : {is_in_place(call, 0) ? std::size_t{5} : std::size_t{1}, std::size_t{5}}) {

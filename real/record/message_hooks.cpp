@@ -1,6 +1,8 @@
 #include "real/record/hooks.hpp"
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,7 @@ std::uint8_t marks_of(const void* buffer) { return is_of_device(buffer) ? mpi::k
 /// One that has ended, as the program learned.
 struct Ending {
   MPI_Request handle = MPI_REQUEST_NULL;
+  std::optional<Request> request{};
   MPI_Status status{};
 };
 
@@ -36,29 +39,36 @@ void put_received(Entry& entry, const MPI_Status& status) {
 
 /// What the process has waited for.
 void put_wait(const Call& call, const std::vector<Ending>& endings) {
-  static thread_local std::vector<std::pair<Request, const MPI_Status*>> known;
+  static thread_local std::vector<const Ending*> known;
   known.clear();
   Entry entry;
   for (const Ending& each : endings) {
+    if (!each.request || !each.request->is_active) continue;
+    known.push_back(&each);
+    if (!each.request->is_persistent) continue;
     const auto found = entry.requests().find(to_word(each.handle));
-    if (found == entry.requests().end() || !found->second.is_active) continue;
-    known.emplace_back(found->second, &each.status);
-    if (found->second.is_persistent) {
-      found->second.is_active = false;
-    } else {
-      entry.requests().erase(found);
-    }
+    if (found != entry.requests().end()) found->second.is_active = false;
   }
   entry.call(Kind::wait, call).put(known.size());
-  for (const auto& [request, status] : known) {
+  for (const Ending* const each : known) {
+    const Request& request = *each->request;
+    const MPI_Status& status = each->status;
     int is_cancelled = 0;
-    if (Recorder::of_process().has_cancelled()) PMPI_Test_cancelled(status, &is_cancelled);
-    const bool came = request.receives && is_cancelled == 0 && status->MPI_SOURCE != MPI_PROC_NULL;
+    if (Recorder::of_process().has_cancelled()) PMPI_Test_cancelled(&status, &is_cancelled);
+    const bool came = request.receives && is_cancelled == 0 && status.MPI_SOURCE != MPI_PROC_NULL;
     entry.put(entry.requested() - request.number);
     entry.put(static_cast<std::uint64_t>(came                                    ? End::received
                                          : request.receives || is_cancelled != 0 ? End::cancelled
                                                                                  : End::sent));
-    if (came) put_received(entry, *status);
+    if (came) put_received(entry, status);
+  }
+}
+
+/// Others may have the handle of one that has ended as soon as the call is through, so what has not ended goes back.
+void put_back(const std::vector<Ending>& all) {
+  Entry entry;
+  for (const Ending& each : all) {
+    if (each.request && !each.request->is_persistent) entry.requests().emplace(to_word(each.handle), *each.request);
   }
 }
 
@@ -149,7 +159,12 @@ int start(Call& call) {
   Entry entry;
   for (int i = 0; i < number; ++i) {
     const auto found = entry.requests().find(to_word(request_at(call, is_one ? 0 : 1, i)));
-    if (found == entry.requests().end()) continue;
+    if (found == entry.requests().end()) {
+      const std::uint64_t name = entry.number_of_name("MPI_Start of a persistent collective");
+      entry.call(Kind::other, call).put(name);
+      call.begin = call.end;
+      continue;
+    }
     put_begun(entry, call, found->second);
     call.begin = call.end;
     found->second.number = entry.next_request();
@@ -205,7 +220,7 @@ int ask(Call& call) {
 
 int receive_probed(Call& call) {
   const Word message = to_word(message_at(call, 3));
-  const bool goes_on = call.name[0] == 'I';
+  const bool goes_on = std::string_view(call.name) == "MPI_Imrecv";
   const auto finish = [&](int result, const Statuses* statuses) {
     if (result != MPI_SUCCESS) return result;
     Request request{
@@ -232,16 +247,21 @@ int receive_probed(Call& call) {
 
 namespace {
 
-/// The handles are taken before the call, which makes nothing of them.
+/// The handles are taken before the call, which makes nothing of them, and what they stand for with them.
 std::vector<Ending>& endings_at(const Call& call, std::size_t place, int count) {
   static thread_local std::vector<Ending> all;
   all.clear();
-  for (int i = 0; i < count; ++i) all.push_back({.handle = request_at(call, place, i)});
+  Entry entry;
+  for (int i = 0; i < count; ++i) {
+    const MPI_Request handle = request_at(call, place, i);
+    all.push_back({.handle = handle, .request = entry.take(to_word(handle))});
+  }
   return all;
 }
 
 /// Those of `all` that have ended, with their statuses in a row.
 int wait_for(Call& call, std::vector<Ending>& all, const Statuses& statuses, int result, bool has_ended) {
+  if (result != MPI_SUCCESS || !has_ended) put_back(all);
   if (result != MPI_SUCCESS) return result;
   if (!has_ended) {
     put_poll(call);
@@ -259,11 +279,13 @@ int wait_for_one(Call& call, std::vector<Ending>& all, const Statuses& statuses,
                  bool has_ended) {
   if (has_ended && result == MPI_SUCCESS) {
     const int index = int_at(call, place) - (call.is_fortran && int_at(call, place) != MPI_UNDEFINED ? 1 : 0);
-    if (index == MPI_UNDEFINED || index < 0) {
-      all.clear();
-    } else {
-      all = {all[static_cast<std::size_t>(index)]};
+    std::vector<Ending> ended;
+    if (index != MPI_UNDEFINED && index >= 0) {
+      ended.push_back(all[static_cast<std::size_t>(index)]);
+      all.erase(all.begin() + index);
     }
+    put_back(all);
+    all = std::move(ended);
   }
   return wait_for(call, all, statuses, result, has_ended);
 }
@@ -320,21 +342,28 @@ int wait_some(Call& call) {
   const int count = int_at(call, 2);
   std::vector<Ending> some;
   for (int i = 0; result == MPI_SUCCESS && count != MPI_UNDEFINED && i < count; ++i) {
-    some.push_back(all[static_cast<std::size_t>(int_at(call, 3, i) - (call.is_fortran ? 1 : 0))]);
+    Ending& each = all[static_cast<std::size_t>(int_at(call, 3, i) - (call.is_fortran ? 1 : 0))];
+    some.push_back(each);
+    each.request.reset();
   }
+  put_back(all);
   return wait_for(call, some, statuses, result, count != 0);
 }
 
 /// The program never learns when it ends. What a receive would take is what it asks for.
 int let_go(Call& call) {
   const Word handle = to_word(request_at(call, 0));
+  Request request;
+  {
+    Entry entry;
+    const std::optional<Request> known = entry.take(handle);
+    if (known && known->is_persistent) entry.requests().erase(handle);
+    request = known.value_or(Request{.is_active = false});
+  }
   const int result = call.run();
   Entry entry;
-  const auto found = entry.requests().find(handle);
-  if (result != MPI_SUCCESS || found == entry.requests().end()) return result;
-  const Request request = found->second;
-  entry.requests().erase(found);
-  if (!request.is_active || !request.receives || request.peer == MPI_ANY_SOURCE || request.tag == MPI_ANY_TAG) {
+  if (result != MPI_SUCCESS || !request.is_active || !request.receives || request.peer == MPI_ANY_SOURCE ||
+      request.tag == MPI_ANY_TAG) {
     return result;
   }
   const std::uint64_t number = entry.number_of_name("MPI_Request_free of a receive");
@@ -359,11 +388,8 @@ int make_communicator(Call& call) {
 }
 
 int free_communicator(Call& call) {
-  const MPI_Comm comm = comm_at(call, 0);
   const int result = call.run();
-  Entry entry;
-  entry.forget(comm);
-  entry.call(Kind::wait, call).put(0);
+  Entry().call(Kind::wait, call).put(0);
   return result;
 }
 

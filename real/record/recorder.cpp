@@ -67,8 +67,18 @@ Recorder::Thread& Recorder::thread() {
 }
 
 void Recorder::begin() {
-  const char* const folder = std::getenv(kFolderVariable);
-  if (folder == nullptr || *folder == '\0') return;
+  const char* const given = std::getenv(kFolderVariable);
+  if (process_ != 0 || given == nullptr || *given == '\0') return;
+  const std::string folder = given;
+  ::unsetenv(kFolderVariable);  // programs that this one starts are others
+  process_ = ::getpid();
+  // Open MPI's launcher. What begin() does all ranks must do, and of other programs nobody knows whether they are
+  // recorded.
+  const char* const programs = std::getenv("OMPI_NUM_APP_CTX");
+  if (programs != nullptr && std::string_view(programs) != "1") {
+    std::fprintf(stderr, "twinlink-record: a job of several programs is not recorded\n");
+    return;
+  }
   MPI_Comm parent = MPI_COMM_NULL;
   PMPI_Comm_get_parent(&parent);
   if (parent != MPI_COMM_NULL) {
@@ -84,15 +94,28 @@ void Recorder::begin() {
   unsigned long long job = (static_cast<unsigned long long>(random()) << 32U) | random();
   PMPI_Bcast(&job, 1, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
   PMPI_Barrier(MPI_COMM_WORLD);
-  const std::string path = std::string(folder) + "/rank" + std::to_string(rank) + ".mpi";
+  const std::string path = folder + "/rank" + std::to_string(rank) + ".mpi";
   file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file_ < 0) {
+  const bool is_second = file_ < 0 && errno == EEXIST;  // of a script
+  if (file_ < 0 && !is_second) {
     std::fprintf(stderr, "twinlink-record: cannot write %s: %s; record into a new folder\n", path.c_str(),
                  std::strerror(errno));
     PMPI_Abort(MPI_COMM_WORLD, 2);
   }
-  process_ = ::getpid();
+  int all_have_files = is_second ? 0 : 1;
+  PMPI_Allreduce(MPI_IN_PLACE, &all_have_files, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (all_have_files == 0) {
+    if (is_second) {
+      std::fprintf(stderr, "twinlink-record: %s is there already, and this program is not recorded\n", path.c_str());
+    } else {
+      ::close(file_);
+      ::unlink(path.c_str());
+    }
+    return;
+  }
+  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &communicator_goes, &key_, nullptr);
   PMPI_Barrier(MPI_COMM_WORLD);
+  has_begun_ = true;
   begins_ = now();
   written_ = begins_;
   std::array<char, 512> heading{};
@@ -112,10 +135,17 @@ void Recorder::begin() {
   entry.number_of(MPI_COMM_SELF);
 }
 
+int Recorder::communicator_goes(MPI_Comm comm, int /*key*/, void* /*value*/, void* /*none*/) {
+  Entry().forget(comm);
+  return MPI_SUCCESS;
+}
+
+/// Ranks meet also where one's disk was full.
 void Recorder::end() {
-  if (!is_on()) return;
+  if (!has_begun_) return;
   const std::uint64_t begun = now();
   PMPI_Barrier(MPI_COMM_WORLD);
+  if (!is_on()) return;
   const std::lock_guard lock(mutex_);
   put_poll(thread());
   put_call(mpi::Kind::end, 0, begun, now());
@@ -126,7 +156,9 @@ void Recorder::end() {
 
 void Recorder::flush() {
   if (!is_on() || process_ != ::getpid()) return;
-  const std::lock_guard lock(mutex_);
+  // A handler of a signal may end the program in the midst of a call.
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return;
   put_poll(thread());
   write_frame();
 }
@@ -182,10 +214,11 @@ Entry::~Entry() {
 
 std::uint64_t Entry::number_of(MPI_Comm comm) {
   const auto [place, is_new] = to_.communicators_.try_emplace(to_word(comm));
-  if (!is_new) return place->second.number;
+  if (!is_new) return place->second;
   int has_two_sides = 0;
   PMPI_Comm_test_inter(comm, &has_two_sides);
-  place->second = {to_.communicators_made_++, has_two_sides != 0};
+  place->second = to_.communicators_made_++;
+  PMPI_Comm_set_attr(comm, to_.key_, nullptr);
   MPI_Group world = MPI_GROUP_NULL;
   PMPI_Comm_group(MPI_COMM_WORLD, &world);
   const auto ranks_of = [&](MPI_Group group) {
@@ -215,12 +248,7 @@ std::uint64_t Entry::number_of(MPI_Comm comm) {
     put(side.size());
     for (const int rank : side) put(static_cast<std::uint64_t>(rank));
   }
-  return place->second.number;
-}
-
-bool Entry::has_two_sides(MPI_Comm comm) {
-  number_of(comm);
-  return to_.communicators_.at(to_word(comm)).has_two_sides;
+  return place->second;
 }
 
 void Entry::forget(MPI_Comm comm) { to_.communicators_.erase(to_word(comm)); }
@@ -249,7 +277,17 @@ Entry& Entry::put(std::uint64_t number) {
 
 void Entry::add(Word handle, Request request) {
   if (!request.is_persistent) request.number = next_request();
-  to_.requests_[handle] = request;
+  to_.requests_.emplace(handle, request);
+}
+
+std::optional<Request> Entry::take(Word handle) {
+  const auto [first, last] = to_.requests_.equal_range(handle);
+  if (first == last) return std::nullopt;
+  const auto newest = std::max_element(
+      first, last, [](const auto& one, const auto& other) { return one.second.number < other.second.number; });
+  const Request request = newest->second;
+  if (!request.is_persistent) to_.requests_.erase(newest);
+  return request;
 }
 
 void Entry::poll(const Call& call) {

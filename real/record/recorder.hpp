@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -49,7 +50,8 @@ class Recorder {
   friend class Entry;
   struct Thread;
   Thread& thread();
-  void open();
+  /// MPI says so before it frees one, whoever does: its address may be another's then.
+  static int communicator_goes(MPI_Comm comm, int key, void* value, void* none);
   void stop(const std::string& why);
   void write_frame();
   void put(std::uint64_t number);
@@ -58,6 +60,8 @@ class Recorder {
 
   std::atomic<bool> is_on_{false};
   std::atomic<bool> has_cancelled_{false};
+  bool has_begun_ = false;  ///< and so have all
+  int key_ = MPI_KEYVAL_INVALID;
   std::mutex mutex_{};
   int file_ = -1;
   int process_ = 0;
@@ -67,12 +71,9 @@ class Recorder {
   std::uint64_t threads_ = 0;
   std::uint64_t requested_ = 0;
   std::uint64_t communicators_made_ = 0;
-  struct Communicator {
-    std::uint64_t number = 0;
-    bool has_two_sides = false;
-  };
-  std::unordered_map<Word, Communicator> communicators_{};
-  std::unordered_map<Word, Request> requests_{};
+  std::unordered_map<Word, std::uint64_t> communicators_{};
+  /// MPI may give one handle to several sends that have ended at once.
+  std::unordered_multimap<Word, Request> requests_{};
   std::unordered_map<Word, std::uint64_t> probed_{};  ///< by message: its communicator
   std::unordered_map<std::string_view, std::uint64_t> names_{};
 };
@@ -86,10 +87,11 @@ class Entry {
   Entry& operator=(const Entry&) = delete;
 
   std::uint64_t number_of(MPI_Comm comm);
-  bool has_two_sides(MPI_Comm comm);
   void forget(MPI_Comm comm);
   std::uint64_t number_of_name(const char* name);
-  std::unordered_map<Word, Request>& requests() { return to_.requests_; }
+  /// The newest of that handle, which only a persistent one keeps.
+  std::optional<Request> take(Word handle);
+  std::unordered_multimap<Word, Request>& requests() { return to_.requests_; }
   std::unordered_map<Word, std::uint64_t>& probed() { return to_.probed_; }
 
   Entry& call(mpi::Kind kind, const Call& call, std::uint8_t marks = 0);

@@ -7,9 +7,13 @@
 //   2. What MPI calls meanwhile of these functions belongs to the call, and is not written.
 //   3. Recording lasts from the end of MPI_Init to the beginning of MPI_Finalize.
 #include <dlfcn.h>
+#include <link.h>
 
 #include <array>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <tuple>
 #include <utility>
 
@@ -40,6 +44,28 @@ int hooked(int (*hook)(Call&), Call& call) {
   return result;
 }
 bool is_recorded() { return depth == 0 && Recorder::of_process().is_on(); }
+
+/// What comes behind this library of that name: of Fortran, also where a module has been loaded for itself alone.
+void* next_of(const char* symbol) {
+  if (void* const next = ::dlsym(RTLD_NEXT, symbol)) return next;
+  struct Search {
+    const char* symbol;
+    void* found;
+  } search{symbol, nullptr};
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* data) {
+        auto& wanted = *static_cast<Search*>(data);
+        if (object->dlpi_name == nullptr || std::strstr(object->dlpi_name, "libmpi") == nullptr) return 0;
+        void* const library = ::dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+        if (library == nullptr) return 0;
+        wanted.found = ::dlsym(library, wanted.symbol);
+        return wanted.found == nullptr ? 0 : 1;
+      },
+      &search);
+  if (search.found != nullptr) return search.found;
+  std::fprintf(stderr, "twinlink-record: no library of MPI has %s: this program cannot be recorded\n", symbol);
+  std::abort();
+}
 
 template <auto function, class Function, std::size_t... i>
 int call_c(const Call& call, std::index_sequence<i...> /*places*/) {
@@ -128,7 +154,7 @@ using namespace twinlink::record;  // NOLINT(google-build-using-namespace): of t
 /// `symbol` as a compiler of Fortran writes it; of mpi_f08 the last address may be null.
 #define TWINLINK_FORTRAN_SYMBOL(symbol, name, count, hook)                                                           \
   [[gnu::visibility("default")]] void symbol(TWINLINK_P_##count(AnyAddresses), int* error) {                         \
-    static void* const real = ::dlsym(RTLD_NEXT, #symbol);                                                           \
+    static void* const real = next_of(#symbol);                                                                      \
     const int result = from_fortran<decltype(PMPI_##name)>("MPI_" #name, &twinlink::record::hook, real,              \
                                                            {TWINLINK_A_##count}, std::make_index_sequence<count>()); \
     if (error != nullptr) *error = result;                                                                           \
@@ -163,12 +189,12 @@ int MPI_Abort(MPI_Comm comm, int code) {
   return PMPI_Abort(comm, code);
 }
 
-#define TWINLINK_BEGINNING(symbol, parameters, ...)                                 \
-  [[gnu::visibility("default")]] void symbol parameters {                           \
-    ++depth;                                                                        \
-    reinterpret_cast<void(*) parameters>(::dlsym(RTLD_NEXT, #symbol))(__VA_ARGS__); \
-    --depth;                                                                        \
-    if (depth == 0) Recorder::of_process().begin();                                 \
+#define TWINLINK_BEGINNING(symbol, parameters, ...)                      \
+  [[gnu::visibility("default")]] void symbol parameters {                \
+    ++depth;                                                             \
+    reinterpret_cast<void(*) parameters>(next_of(#symbol))(__VA_ARGS__); \
+    --depth;                                                             \
+    if (depth == 0) Recorder::of_process().begin();                      \
   }
 #define TWINLINK_BEGINNINGS(symbol)                                                                                  \
   TWINLINK_BEGINNING(mpi_init##symbol, (int* error), error)                                                          \

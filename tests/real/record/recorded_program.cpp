@@ -56,10 +56,13 @@ void messages() {
     MPI_Message message = MPI_MESSAGE_NULL;
     MPI_Mprobe(3, 14, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
     MPI_Mrecv(to.data(), 64, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+    MPI_Mprobe(3, 16, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+    MPI_Imrecv(to.data(), 64, MPI_BYTE, &message, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
   if (rank == 3) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    for (int tag = 12; tag < 15; ++tag) MPI_Ssend(from.data(), tag, MPI_BYTE, 2, tag, MPI_COMM_WORLD);
+    for (const int tag : {12, 13, 14, 16}) MPI_Ssend(from.data(), tag, MPI_BYTE, 2, tag, MPI_COMM_WORLD);
   }
   // Persistent, and one that nobody answers.
   std::array<MPI_Request, 2> lasting{};
@@ -114,6 +117,16 @@ void collectives() {
   MPI_Comm_dup(half, &other);
   if (rank < 2) MPI_Send(from.data(), 1, MPI_INT, 1, 20, other);
   if (rank >= 2) MPI_Recv(to.data(), 1, MPI_INT, 0, 20, other, MPI_STATUS_IGNORE);
+  // To rank 0 of one group from the other: many arguments mean nothing there.
+  MPI_Comm between = MPI_COMM_NULL;
+  MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 21, &between);
+  if (rank % 2 == 0) {
+    MPI_Gatherv(nullptr, 0, MPI_DATATYPE_NULL, to.data(), counts.data(), places.data(), MPI_INT,
+                rank == 0 ? MPI_ROOT : MPI_PROC_NULL, between);
+  } else {
+    MPI_Gatherv(from.data(), rank == 1 ? 1 : 2, MPI_INT, nullptr, nullptr, nullptr, MPI_DATATYPE_NULL, 0, between);
+  }
+  MPI_Comm_free(&between);
   MPI_Win window = MPI_WIN_NULL;
   MPI_Win_create(to.data(), sizeof to, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &window);
   MPI_Win_fence(0, window);
