@@ -10,6 +10,7 @@
 //      written with the times that it has.
 //   4. Whatever goes wrong, NCCL hears of success: at worst nothing is recorded.
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -39,6 +40,7 @@ struct Slot {
 
 /// The process's only state: NCCL's interface has no other place that outlives its communicators. Never destroyed.
 struct Recorder {
+  pid_t process = ::getpid();  ///< which has the writer's thread
   RecordWriter writer{};
   std::mutex mutex{};
   std::array<Slot, kUnderWay> slots{};
@@ -107,7 +109,6 @@ void say(Log log, int level, const std::string& text) {
 
 Result begin(void** made, int* wanted, std::uint64_t communicator, int nodes, int ranks, int rank, Log log) noexcept {
   *made = nullptr;
-  *wanted = 0;
   try {
     const char* const folder = std::getenv("TWINLINK_RECORD");
     if (folder == nullptr || *folder == 0) {
@@ -120,7 +121,8 @@ Result begin(void** made, int* wanted, std::uint64_t communicator, int nodes, in
     context->member = {communicator, rank, ranks, nodes, recorder->writer.file_for(folder, device_of_thread(), log)};
     say(log, kInfo, "records into " + context->member.file->name());
     *made = context.release();
-    *wanted = static_cast<int>(kCollective | kMessage | kKernelChannel | kCopyEngine);
+    // One mask is of all communicators: what others have asked for stays.
+    *wanted |= static_cast<int>(kCollective | kMessage | kKernelChannel | kCopyEngine);
   } catch (const std::exception& error) {
     // Longer texts than one has memory for do not come up here.
     if (log != nullptr)
@@ -253,7 +255,9 @@ Result end(void* made) {
 /// Programs end without letting go of their communicators.
 [[gnu::destructor]] void at_exit() {
   constexpr int kPatience = 2;  // s
-  if (recorder != nullptr) recorder->writer.flush(kPatience);
+  // A forked child has no thread that writes, and its locks may be held by threads that it lacks.
+  if (recorder == nullptr || recorder->process != ::getpid()) return;
+  recorder->writer.flush(kPatience);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdio>
@@ -23,7 +24,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "protocols/bench/workload/nccl_records.hpp"
+#include "protocols/bench/workload/recorded/nccl_records.hpp"
 #include "protocols/workloads/goal/recording.hpp"
 #include "real/nccl/profiler/profiler_interface.hpp"
 
@@ -101,7 +102,7 @@ class Library {
   }
   void end(void* context) { EXPECT_EQ(profiler_->finalize(context), kSuccess); }
 
-  int wanted = -1;
+  int wanted = 1;  ///< the mask of all communicators, in which one has asked for groups
 
  private:
   const Profiler* profiler_ = nullptr;
@@ -241,7 +242,8 @@ TEST_F(ProfilerPlugin, WritesWhatWasCalled) {
               ::setenv("RANK", "7", 1);
               Library<Profiler5> library("ncclProfiler_v5");
               void* const context = library.begin(0x1f, 8, 3);
-              EXPECT_EQ(library.wanted & 0x46, 0x46) << "collectives, messages, channels of kernels";
+              EXPECT_EQ(library.wanted & 0x47, 0x47)
+                  << "collectives, messages, channels of kernels, and what was there";
               void* const event = library.collective(context, collective("Broadcast", 100, "ncclFloat64", 1, 5));
               library.stop(event);
               library.channel(context, event, 63, 5'000, 8'000);
@@ -297,6 +299,20 @@ TEST_F(ProfilerPlugin, IsWholeAfterAKill) {
   EXPECT_TRUE(lines().back().ends_with("}}"));
 }
 
+TEST_F(ProfilerPlugin, KeepsNoForkedChildFromItsEnd) {
+  ASSERT_EQ(in_process([] {
+              Library<Profiler5> library("ncclProfiler_v5");
+              void* const context = library.begin(1, 2, 0);
+              library.stop(library.collective(context, collective("Reduce", 1, "ncclInt8", 0, 0)));
+              const auto begin = std::chrono::steady_clock::now();
+              EXPECT_EQ(in_process([] {}), 0);
+              EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
+              library.end(context);
+            }),
+            0);
+  EXPECT_EQ(lines().size(), 1U);
+}
+
 TEST_F(ProfilerPlugin, CallsThatNeverEndTakeNoMoreMemory) {
   constexpr std::uint64_t kCalls = 30'000;
   ASSERT_EQ(in_process([] {
@@ -321,7 +337,7 @@ TEST_F(ProfilerPlugin, HarmsNobodyWithoutAPlaceToWriteTo) {
       folder == nullptr ? ::unsetenv("TWINLINK_RECORD") : ::setenv("TWINLINK_RECORD", folder, 1);
       Library<Profiler5> library("ncclProfiler_v5");
       void* const context = library.begin(1, 2, 0);
-      EXPECT_EQ(library.wanted, 0);
+      EXPECT_EQ(library.wanted, 1) << "as it was";
       EXPECT_EQ(library.collective(context, collective("Reduce", 1, "ncclInt8", 1, 0)), nullptr);
       library.stop(nullptr);
       library.end(context);
