@@ -27,6 +27,10 @@ namespace {
 constexpr std::uint64_t kTold = 1;  // to end
 constexpr std::uint64_t kDone = std::uint64_t{1} << 32U;
 
+// ms
+constexpr int kLauncher = 100;  // in which one that kills all ranks has come to this one
+constexpr int kEnd = 5000;      // in which one has ended this rank
+
 std::atomic<int> told{-1};  // what the handler of the signal may write to
 std::atomic<std::atomic<std::uint64_t>*> own_leave{nullptr};
 
@@ -63,6 +67,7 @@ class PeerWatch::Thread {
     thread_ = std::thread([this] { watch(); });
   }
   ~Thread() {
+    leave_in(own_) = 1;  // those that still watch must not name a rank that is through
     tell(wake_, kDone);
     thread_.join();
     ::sigaction(SIGTERM, &before_, nullptr);
@@ -109,7 +114,10 @@ class PeerWatch::Thread {
     }
     while (::poll(files.data(), files.size(), -1) < 0) {
     }
-    if (files.front().revents == 0) return Event::peer;
+    return files.front().revents == 0 ? Event::peer : why_woken();
+  }
+
+  [[nodiscard]] Event why_woken() const {
     std::uint64_t what = 0;
     static_cast<void>(::read(wake_, &what, sizeof what));
     return what >= kDone ? Event::done : Event::told;
@@ -117,12 +125,21 @@ class PeerWatch::Thread {
 
   void watch() {
     for (;;) {
-      const Event event = next();
+      Event event = next();
+      std::vector<const Peer*> gone = those_gone();
+      if (event == Event::peer) {
+        if (gone.empty()) continue;  // it had taken its leave
+        if (is_woken_within(kLauncher)) {
+          event = why_woken();
+        } else {
+          gone = those_gone();
+        }
+      }
       if (event == Event::done) return;
-      const bool named = name_those_gone();
-      if (event == Event::peer && !named) continue;  // it had taken its leave
+      // Not those gone after the launcher's word to end: it has killed them itself.
+      name(gone);
       take_leave();
-      if (event == Event::peer) wait_for_launcher();
+      if (event == Event::peer) is_woken_within(kEnd);
       ::signal(SIGTERM, SIG_DFL);
       if (event == Event::told) ::kill(::getpid(), SIGTERM);
       std::fflush(nullptr);
@@ -130,28 +147,36 @@ class PeerWatch::Thread {
     }
   }
 
-  void wait_for_launcher() const {
-    constexpr int kMilliseconds = 5000;
+  /// By the launcher, or because this rank is through.
+  bool is_woken_within(int milliseconds) const {
     pollfd file{.fd = wake_, .events = POLLIN, .revents = 0};
-    ::poll(&file, 1, kMilliseconds);
+    int ready = 0;
+    // The handler of the signal may run in this thread.
+    while ((ready = ::poll(&file, 1, milliseconds)) < 0) {
+    }
+    return ready > 0;
   }
 
-  /// Has any gone without a word? The first of those that are left speaks.
-  [[nodiscard]] bool name_those_gone() const {
-    std::string gone;
-    bool is_first = true;
+  /// Without a word.
+  [[nodiscard]] std::vector<const Peer*> those_gone() const {
+    std::vector<const Peer*> gone;
     for (const Peer& peer : peers_) {
-      if (peer.has_ended() && !peer.has_left()) {
-        gone +=
-            fmt::format("{}rank {}, {}, process {}", gone.empty() ? "" : "; ", peer.rank, who_[peer.rank], peer.pid);
-      } else if (peer.rank < rank_) {
-        is_first = false;
-      }
+      if (peer.has_ended() && !peer.has_left()) gone.push_back(&peer);
     }
-    if (!gone.empty() && is_first) {
-      fmt::print(stderr, "twinlink-real: {}: gone without a word, killed or crashed: {}\n", name_, gone);
+    return gone;
+  }
+
+  /// The first of those that are left speaks.
+  void name(const std::vector<const Peer*>& gone) const {
+    const auto can_speak = [&](const Peer& peer) {
+      return peer.rank < rank_ && (peer.has_left() || !peer.has_ended());
+    };
+    if (gone.empty() || std::ranges::any_of(peers_, can_speak)) return;
+    std::string all;
+    for (const Peer* const peer : gone) {
+      all += fmt::format("{}rank {}, {}, process {}", all.empty() ? "" : "; ", peer->rank, who_[peer->rank], peer->pid);
     }
-    return !gone.empty();
+    fmt::print(stderr, "twinlink-real: {}: gone without a word, killed or crashed: {}\n", name_, all);
   }
 
   SharedMemory own_;
