@@ -146,7 +146,9 @@ class Loader {
     std::error_code error;
     fs::path beside = file.parent_path() / name;
     if (!name.starts_with("parts/") || fs::exists(beside, error)) return beside;
-    for (fs::path folder = fs::absolute(file, error).parent_path(); folder.has_relative_path();) {
+    // Above "a/b/../mine.yaml" is what "a" lies in, not "a/b".
+    fs::path folder = fs::absolute(file, error).lexically_normal().parent_path();
+    while (folder.has_relative_path()) {
       folder = folder.parent_path();
       if (fs::exists(folder / name, error)) return folder / name;
     }

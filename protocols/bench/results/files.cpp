@@ -1,6 +1,7 @@
 #include "protocols/bench/results/files.hpp"
 
 #include <cerrno>
+#include <exception>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -32,11 +33,28 @@ constexpr std::string_view kPartial = ".partial";
 
 /// The system's text for what went wrong; empty if nothing did.
 std::string write_through(const fs::path& file, const std::function<void(const Part& part)>& write) {
+  struct Stopped : std::exception {};
+  int error = 0;
   errno = 0;
   std::ofstream stream(file, std::ios::binary);
-  write([&](std::string_view content) { stream << content; });
-  stream.close();
-  return stream ? "" : std::generic_category().message(errno);
+  // After each step: what makes the next part may set errno, and would make it for nobody.
+  const auto stop_if_bad = [&] {
+    if (stream) return;
+    error = errno;
+    throw Stopped();
+  };
+  try {
+    stop_if_bad();
+    write([&](std::string_view content) {
+      stream << content;
+      stop_if_bad();
+    });
+    stream.close();
+    stop_if_bad();
+  } catch (const Stopped&) {
+    return std::generic_category().message(error);
+  }
+  return "";
 }
 
 }  // namespace

@@ -319,15 +319,15 @@ TEST_F(IncludingPlatform, MayLieBelowItsPartsOrElsewhere) {
        {"shared/parts/one", "shared/parts/two", "shared/parts/three", "parts/one", "parts/two", "a/b/parts/one"}) {
     write(std::string(part) + ".yaml", "name: " + std::string(part) + "\n");
   }
-  const auto read = [&](const std::string& part) {
+  const auto read = [&](const std::string& part, const std::string& file = "a/b/mine.yaml") {
     Diagnostics diagnostics;
-    const auto document =
-        load_yaml(write("a/b/mine.yaml", "include: parts/" + part + ".yaml\n"), diagnostics, folder / "shared");
+    const auto document = load_yaml(write(file, "include: parts/" + part + ".yaml\n"), diagnostics, folder / "shared");
     return document ? document->entries.at(0).value.text : said_by<InputError>([&] { diagnostics.throw_all(); });
   };
   EXPECT_EQ(read("one"), "a/b/parts/one");
   EXPECT_EQ(read("two"), "parts/two");
   EXPECT_EQ(read("three"), "shared/parts/three");
+  EXPECT_EQ(read("one", "a/b/../mine.yaml"), "parts/one") << "a/b is not above the file";
   EXPECT_THAT(read("four"), HasSubstr("a/b/parts/four.yaml'"));
 }
 

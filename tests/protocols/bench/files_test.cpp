@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <fstream>
 #include <iterator>
@@ -51,8 +52,18 @@ TEST_F(Files, ThatCannotBeWrittenToTheirEndLeaveTheOldOneAndNothingElse) {
   std::signal(SIGXFSZ, SIG_IGN);
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &little), 0);
   const std::string why = said_by<Error>([&] { write_file(folder_ / "f", std::string(100'000, 'x')); });
+  int parts = 0;
+  const auto write_parts = [&](const Part& part) {
+    while (++parts < 3) {
+      part(std::string(100'000, 'x'));
+      errno = ENOENT;  // as what makes the next one may
+    }
+  };
+  const std::string why_not_part = said_by<Error>([&] { write_file(folder_ / "f", write_parts); });
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
   EXPECT_THAT(why, testing::HasSubstr("File too large"));
+  EXPECT_THAT(why_not_part, testing::HasSubstr("File too large"));
+  EXPECT_EQ(parts, 1) << "the others are not made";
   EXPECT_EQ(content_of(folder_ / "f"), "old");
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 2) << "the file and the folder 'elsewhere'";
 }
