@@ -70,7 +70,7 @@ fault_test(refused_gpudirect_v2 ${run} --protocol gpudirect-v2 -e 64K ${refused}
   CODE 1 SAYS "peer failed: .*(cannot be opened: .*(open /proc|cudaIpcOpenMemHandle)|could not open)" SILENT)
 fault_test(refused_symmetric_put ${run} --protocol symmetric-put -e 64K ${refused}
   CODE 1 SAYS "peer failed: .*(open /proc.*Permission denied|cudaIpcOpenMemHandle: cudaErrorMapBufferObjectFailed)" SILENT)
-fault_test(refused_cuda_ipc ${run} --protocol cuda-ipc -b 1M -e 1M FAULT_host open:7 FAULT_cuda cudaIpcOpenMemHandle:2
+fault_test(refused_cuda_ipc ${run} --protocol cuda-ipc -b 1M -e 1M FAULT_host open:8 FAULT_cuda cudaIpcOpenMemHandle:2
   CODE 1 SAYS "peer failed: .*(the handle was refused: .*(open /proc|cudaIpcOpenMemHandle)|given the exchange up)" SILENT)
 fault_test(refused_segment DEVICES host ${run} --protocol cuda-ipc -b 1M -e 1M FAULT open:6
   CODE 1 ONCE "rank 1 of 2 on " SAYS "open /proc.*Permission denied" SILENT)

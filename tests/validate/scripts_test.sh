@@ -120,7 +120,8 @@ done
 [ "$(cd out && echo *-host-*)" = "$(printf 'mine-host-%s ' indexed-kernel.json vector{4096,64,8}-{2d,copies,kernel}{-large,}.json | sed 's/ $//')" ] ||
   fail "measure-layouts writes $(ls out)"
 
-# machines: each figure by the right command and column, and how far off each kind is. Without the speeds of the parts
+# machines: each figure by the right command and column, how far off each kind is, and each half of the sources, where
+# the two figures of one source are one. Without the speeds of the parts
 # copies are simulated to be slower.
 program twinlink-sim <<'EOT'
 case "$1 $*" in
@@ -146,26 +147,30 @@ machine,what,command,bytes,value,unit,source
 A,copy here,probe --platform a,64,10000,MB/s,a book
 A,a collective,workload all-reduce --platform a,64,16,us,a page
 A,another,workload all-reduce --platform a,64,1000,MB/s,a page
-B,latency,run --platform b --protocol host,64,10,us,a talk
-B,rate,run --platform b --protocol host,64,1000,MB/s,a talk
+B,latency,run --platform b --protocol host,64,10,us,a lecture
+B,rate,run --platform b --protocol host,64,1000,MB/s,a lecture
 EOT
 "$scripts/machines" bin published.csv platforms >page || fail "machines ends with $?"
 cat >wanted <<'EOT'
 | A | copy here | 64 | 10000 MB/s | 9000 MB/s | -10.0 % | a book |
 | A | a collective | 64 | 16 us | 20.00 us | +25.0 % | a page |
 | A | another | 64 | 1000 MB/s | 700 MB/s | -30.0 % | a page |
-| B | latency | 64 | 10 us | 12.50 us | +25.0 % | a talk |
-| B | rate | 64 | 1000 MB/s | 800 MB/s | -20.0 % | a talk |
+| B | latency | 64 | 10 us | 12.50 us | +25.0 % | a lecture |
+| B | rate | 64 | 1000 MB/s | 800 MB/s | -20.0 % | a lecture |
 | collectives by NCCL | 2 | 33.6 % | 25.0 % | 30.0 % | 0 % | 50 % |
 | copies to and from host memory | 1 | 11.1 % | 10.0 % | 10.0 % | 100 % | 100 % |
 | host messages | 2 | 25.0 % | 20.0 % | 25.0 % | 0 % | 100 % |
 | all | 5 | 25.4 % | 25.0 % | 30.0 % | 20 % | 80 % |
+| collectives by NCCL | 0 |  | 1 | 33.6 % |
+| copies to and from host memory | 0 |  | 1 | 11.1 % |
+| host messages | 1 | 25.0 % | 0 |  |
+| all | 1 | 25.0 % | 2 | 21.9 % |
 | a | Machine A: one |
 | b | Machine B |
 EOT
 grep -E '^\| [a-zA-Z]' page | grep -v -e '^| machine ' -e '^| kind ' -e '^| name ' >rows
 same "the page of machines" <rows
-echo 'B,nothing,lost --platform b,64,1,us,a talk' >>published.csv
+echo 'B,nothing,lost --platform b,64,1,us,a lecture' >>published.csv
 "$scripts/machines" bin published.csv platforms >again 2>said
 [ $? = 1 ] || fail "machines passes although a figure is not simulated"
 [ "$(cat said)" = 'machines: not simulated: B: nothing' ] || fail "machines says $(cat said)"
