@@ -118,6 +118,7 @@ class RecordReader {
       Communicator& communicator = communicators_[c];
       require_whole(communicator);
       if (communicator.ranks == 1) continue;
+      drop_own(communicator);
       keep_common(communicator);
       keep_pairs(communicator);
       for (auto& [rank, calls] : communicator.calls) {
@@ -149,7 +150,8 @@ class RecordReader {
     if (cut_ > 0) all.notes.push_back(fmt::format("the first calls of {} files: more of them take over 1 GiB", cut_));
     if (left_out_ > 0) all.notes.push_back(fmt::format("{} calls that not all ranks have are left out", left_out_));
     if (lost_ > 0) all.notes.push_back(fmt::format("the recorder has lost {} calls", lost_));
-    if (of_host_ > 0) all.notes.push_back(fmt::format("{} calls have the host's times", of_host_));
+    if (of_host_ > own_) all.notes.push_back(fmt::format("{} calls have the host's times", of_host_ - own_));
+    if (own_ > 0) all.notes.push_back(fmt::format("{} ends of messages of ranks to themselves are left out", own_));
     return all;
   }
 
@@ -360,6 +362,14 @@ class RecordReader {
     }
   }
 
+  /// What a rank sends to itself is a copy within its GPU. NCCL makes it beside the kernel, and tells the host's times.
+  void drop_own(Communicator& communicator) {
+    for (auto& [rank, calls] : communicator.calls) {
+      own_ += std::erase_if(
+          calls, [at = rank](const Call& call) { return is_message(call) && call.peer == at && call.is_of_host; });
+    }
+  }
+
   /// Messages of which both ends are recorded: the first ones of each pair.
   void keep_pairs(Communicator& communicator) {
     std::map<std::pair<int, int>, std::array<std::size_t, 2>> pairs;  // from and to: sent and received
@@ -457,6 +467,7 @@ class RecordReader {
   std::size_t left_out_ = 0;
   std::uint64_t lost_ = 0;
   std::size_t of_host_ = 0;
+  std::size_t own_ = 0;
   std::int64_t next_stream_ = 0;
 };
 

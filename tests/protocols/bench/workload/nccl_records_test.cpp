@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using workloads::goal::RankRecording;
 
 std::string header(const std::string& id, int rank, int ranks, const std::string& host = "a",
@@ -142,6 +143,28 @@ TEST_F(NcclRecords, EndsWhereTheShortestEnds) {
   for (const RankRecording& rank : profiles.ranks) EXPECT_EQ(rank.collectives.size(), 4U);
   EXPECT_THAT(profiles.notes, Contains(HasSubstr("1: its last line is cut short")));
   EXPECT_THAT(profiles.notes, Contains("2 calls that not all ranks have are left out"));
+}
+
+/// Of an all-to-all the block that stays: no kernel moves it, and the host's times say nothing of it.
+TEST_F(NcclRecords, WhatARankSendsToItselfIsLeftOut) {
+  const auto timed = [](const std::string& what, int number, int peer, const std::string& source, int begin) {
+    return fmt::format(
+        R"("p2p_perf":{{"p2p":"{}","p2p_sn":{},"p2p_peer":{},"p2p_msg_size_bytes":64,"p2p_exec_time_us":1,)"
+        R"("p2p_timing_source":"{}","p2p_call_ns":{},"p2p_begin_ns":{},"p2p_end_ns":{}}})",
+        what, number, peer, source, begin, begin, begin + 1000);
+  };
+  for (int rank = 0; rank < 2; ++rank) {
+    const std::string head = header("0x1", rank, 2);
+    const std::string gpu = "kernel_gpu";
+    const std::string host = "collective_cpu";
+    write(fmt::format("gpu{}.jsonl", rank),
+          line(head, timed("Send", 0, rank, host, 5000)) + line(head, timed("Recv", 1, rank, host, 5000)) +
+              line(head, timed("Send", 2, 1 - rank, gpu, 7000)) + line(head, timed("Recv", 3, 1 - rank, gpu, 7000)));
+  }
+  const Profiles profiles = read();
+  EXPECT_THAT(profiles.notes, Contains("4 ends of messages of ranks to themselves are left out"));
+  EXPECT_THAT(profiles.notes, Not(Contains(HasSubstr("the host's times"))));
+  EXPECT_EQ(profiles.ranks[0].collectives.size(), 2U);
 }
 
 TEST_F(NcclRecords, TwoCommunicatorsAreNumberedByHosts) {
