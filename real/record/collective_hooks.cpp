@@ -1,5 +1,6 @@
 #include <cstdint>
-#include <optional>
+#include <functional>
+#include <numeric>
 #include <vector>
 
 #include "real/record/arguments.hpp"
@@ -13,39 +14,32 @@ using mpi::Kind;
 using mpi::What;
 
 struct Collective {
-  What what = What::barrier;
-  std::size_t comm = 0;  ///< the place of the communicator, which is the last argument but for a request
   std::size_t buffer = 0;
   int root = -1;
   std::uint64_t bytes = 0;
   std::vector<std::uint64_t> blocks{};
 };
 
-int collective(Call& call, int result, const Collective& all) {
-  if (result != MPI_SUCCESS) return result;
-  const bool goes_on = call.arguments > all.comm + 1;
-  const Word handle = goes_on ? to_word(request_at(call, all.comm + 1)) : 0;
-  const bool has_buffer = all.what != What::barrier;
-  const std::uint8_t device = has_buffer && is_of_device(call.as<const void*>(all.buffer)) ? mpi::kOfDevice : 0;
-  Entry entry;
-  const std::uint64_t number = entry.number_of(call.comm(all.comm));
-  entry.call(Kind::collective, call, device | (goes_on ? mpi::kRequested : 0)).put(number);
-  entry.put(static_cast<std::uint64_t>(all.what)).put_place(all.root).put(all.bytes).put(all.blocks.size());
-  for (const std::uint64_t block : all.blocks) entry.put(block);
-  if (goes_on) entry.add(handle, {.communicator = number});
-  return result;
-}
-
-/// Between two groups arguments mean other things, or nothing: it is made, counted and not looked at. Nothing: there is
-/// one group.
-std::optional<int> between_groups(Call& call, std::size_t comm) {
+/// Makes the call, whose communicator stands at `comm`, the last place but for a request. `look` says what it moves.
+/// Between two groups arguments mean other things, or nothing: such a call is counted, and not looked at.
+int collective(Call& call, What what, std::size_t comm, const std::function<void(Collective&)>& look) {
   int has_two_sides = 0;
   PMPI_Comm_test_inter(call.comm(comm), &has_two_sides);
-  if (has_two_sides == 0) return std::nullopt;
+  if (has_two_sides != 0) return count(call);
+  Collective all;
+  look(all);
   const int result = call.run();
+  if (result != MPI_SUCCESS) return result;
+  const bool goes_on = call.arguments > comm + 1;
+  const Word handle = goes_on ? to_word(request_at(call, comm + 1)) : 0;
+  const bool has_buffer = what != What::barrier;
+  const std::uint8_t device = has_buffer && is_of_device(call.as<const void*>(all.buffer)) ? mpi::kOfDevice : 0;
   Entry entry;
-  const std::uint64_t name = entry.number_of_name(call.name);
-  entry.call(Kind::other, call).put(name);
+  const std::uint64_t number = entry.number_of(call.comm(comm));
+  entry.call(Kind::collective, call, device | (goes_on ? mpi::kRequested : 0)).put(number);
+  entry.put(static_cast<std::uint64_t>(what)).put_place(all.root).put(all.bytes).put(all.blocks.size());
+  for (const std::uint64_t block : all.blocks) entry.put(block);
+  if (goes_on) entry.add(handle, {.communicator = number});
   return result;
 }
 
@@ -62,164 +56,146 @@ bool is_root(const Call& call, std::size_t root, std::size_t comm) {
 }
 
 /// So many bytes to each, or from each.
-void add_blocks(const Call& call, std::size_t counts, std::uint64_t size, std::size_t comm,
-                std::vector<std::uint64_t>& blocks) {
-  const std::uint64_t ranks = ranks_of(call, comm);
-  for (std::uint64_t i = 0; i < ranks; ++i) {
-    blocks.push_back(static_cast<std::uint64_t>(int_at(call, counts, static_cast<int>(i))) * size);
+std::vector<std::uint64_t> blocks_of(const Call& call, std::size_t counts, std::uint64_t size, std::size_t comm) {
+  std::vector<std::uint64_t> blocks(ranks_of(call, comm));
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    blocks[i] = static_cast<std::uint64_t>(int_at(call, counts, static_cast<int>(i))) * size;
   }
+  return blocks;
 }
 
 std::uint64_t sum_of_blocks(const Call& call, std::size_t counts, std::size_t type, std::size_t comm) {
-  std::vector<std::uint64_t> blocks;
-  add_blocks(call, counts, size_of(call.as<MPI_Datatype>(type)), comm, blocks);
-  std::uint64_t sum = 0;
-  for (const std::uint64_t block : blocks) sum += block;
-  return sum;
+  const auto blocks = blocks_of(call, counts, size_of(call.as<MPI_Datatype>(type)), comm);
+  return std::accumulate(blocks.begin(), blocks.end(), std::uint64_t{0});
+}
+
+/// Every rank has the sum, or its part of a running one.
+int sum(Call& call, What what) {
+  return collective(call, what, 5, [&](Collective& all) {
+    all.buffer = 1;
+    all.bytes = bytes_of(call, 2, 3);
+  });
+}
+
+/// Every rank receives an equal block of each.
+int equal_blocks_to_all(Call& call, What what) {
+  return collective(call, what, 6, [&](Collective& all) {
+    all.buffer = 3;
+    all.bytes = bytes_of(call, 4, 5) * ranks_of(call, 6);
+  });
+}
+
+/// A buffer and its count and type at the root, and the same at each rank.
+struct Side {
+  std::size_t buffer;
+  std::size_t count;
+  std::size_t type;
+};
+
+/// Between the root and all others, in equal blocks.
+int equal_blocks_of_root(Call& call, What what, Side of_root, Side of_each) {
+  return collective(call, what, 7, [&](Collective& all) {
+    const Side& own = is_root(call, 6, 7) ? of_root : of_each;
+    all.buffer = own.buffer;
+    all.root = call.as<int>(6);
+    all.bytes = bytes_of(call, own.count, own.type);
+  });
+}
+
+/// The same in blocks that may differ: the root's counts are a list.
+int blocks_of_root(Call& call, What what, Side of_root, Side of_each) {
+  return collective(call, what, 8, [&](Collective& all) {
+    const bool is_at_root = is_root(call, 7, 8);
+    all.buffer = (is_at_root ? of_root : of_each).buffer;
+    all.root = call.as<int>(7);
+    if (is_at_root) {
+      all.blocks = blocks_of(call, of_root.count, size_of(call.as<MPI_Datatype>(of_root.type)), 8);
+    } else {
+      all.bytes = bytes_of(call, of_each.count, of_each.type);
+    }
+  });
 }
 
 }  // namespace
 
 int barrier(Call& call) {
-  if (const auto result = between_groups(call, 0)) return *result;
-  return collective(call, call.run(), {.what = What::barrier});
+  return collective(call, What::barrier, 0, [](Collective&) {});
 }
 
 int broadcast(Call& call) {
-  if (const auto result = between_groups(call, 4)) return *result;
-
-  return collective(call, call.run(),
-                    {.what = What::broadcast, .comm = 4, .root = call.as<int>(3), .bytes = bytes_of(call, 1, 2)});
+  return collective(call, What::broadcast, 4, [&](Collective& all) {
+    all.root = call.as<int>(3);
+    all.bytes = bytes_of(call, 1, 2);
+  });
 }
 
 int reduce(Call& call) {
-  if (const auto result = between_groups(call, 6)) return *result;
-
-  return collective(call, call.run(),
-                    {.what = What::reduce, .comm = 6, .root = call.as<int>(5), .bytes = bytes_of(call, 2, 3)});
+  return collective(call, What::reduce, 6, [&](Collective& all) {
+    all.root = call.as<int>(5);
+    all.bytes = bytes_of(call, 2, 3);
+  });
 }
 
-int all_reduce(Call& call) {
-  if (const auto result = between_groups(call, 5)) return *result;
-
-  return collective(call, call.run(),
-                    {.what = What::all_reduce, .comm = 5, .buffer = 1, .bytes = bytes_of(call, 2, 3)});
-}
-
-int scan(Call& call) {
-  return collective(call, call.run(), {.what = What::scan, .comm = 5, .buffer = 1, .bytes = bytes_of(call, 2, 3)});
-}
+int all_reduce(Call& call) { return sum(call, What::all_reduce); }
+int scan(Call& call) { return sum(call, What::scan); }
 
 int reduce_scatter(Call& call) {
-  if (const auto result = between_groups(call, 5)) return *result;
-
-  return collective(call, call.run(),
-                    {.what = What::reduce_scatter, .comm = 5, .buffer = 1, .bytes = sum_of_blocks(call, 2, 3, 5)});
+  return collective(call, What::reduce_scatter, 5, [&](Collective& all) {
+    all.buffer = 1;
+    all.bytes = sum_of_blocks(call, 2, 3, 5);
+  });
 }
 
 int reduce_scatter_block(Call& call) {
-  if (const auto result = between_groups(call, 5)) return *result;
-
-  return collective(
-      call, call.run(),
-      {.what = What::reduce_scatter, .comm = 5, .buffer = 1, .bytes = bytes_of(call, 2, 3) * ranks_of(call, 5)});
+  return collective(call, What::reduce_scatter, 5, [&](Collective& all) {
+    all.buffer = 1;
+    all.bytes = bytes_of(call, 2, 3) * ranks_of(call, 5);
+  });
 }
 
-int gather(Call& call) {
-  if (const auto result = between_groups(call, 7)) return *result;
+int gather(Call& call) { return equal_blocks_of_root(call, What::gather, {3, 4, 5}, {0, 1, 2}); }
+int gather_blocks(Call& call) { return blocks_of_root(call, What::gather_blocks, {3, 4, 6}, {0, 1, 2}); }
+int scatter(Call& call) { return equal_blocks_of_root(call, What::scatter, {0, 1, 2}, {3, 4, 5}); }
+int scatter_blocks(Call& call) { return blocks_of_root(call, What::scatter_blocks, {0, 1, 3}, {4, 5, 6}); }
 
-  const bool receives = is_root(call, 6, 7);
-  return collective(call, call.run(),
-                    {.what = What::gather,
-                     .comm = 7,
-                     .buffer = receives ? 3U : 0U,
-                     .root = call.as<int>(6),
-                     .bytes = receives ? bytes_of(call, 4, 5) : bytes_of(call, 1, 2)});
-}
-
-int gather_blocks(Call& call) {
-  if (const auto result = between_groups(call, 8)) return *result;
-
-  const bool receives = is_root(call, 7, 8);
-  Collective all{.what = What::gather_blocks, .comm = 8, .buffer = receives ? 3U : 0U, .root = call.as<int>(7)};
-  if (receives) {
-    add_blocks(call, 4, size_of(call.as<MPI_Datatype>(6)), 8, all.blocks);
-  } else {
-    all.bytes = bytes_of(call, 1, 2);
-  }
-  return collective(call, call.run(), all);
-}
-
-int scatter(Call& call) {
-  if (const auto result = between_groups(call, 7)) return *result;
-
-  const bool sends = is_root(call, 6, 7);
-  return collective(call, call.run(),
-                    {.what = What::scatter,
-                     .comm = 7,
-                     .buffer = sends ? 0U : 3U,
-                     .root = call.as<int>(6),
-                     .bytes = sends ? bytes_of(call, 1, 2) : bytes_of(call, 4, 5)});
-}
-
-int scatter_blocks(Call& call) {
-  if (const auto result = between_groups(call, 8)) return *result;
-
-  const bool sends = is_root(call, 7, 8);
-  Collective all{.what = What::scatter_blocks, .comm = 8, .buffer = sends ? 0U : 4U, .root = call.as<int>(7)};
-  if (sends) {
-    add_blocks(call, 1, size_of(call.as<MPI_Datatype>(3)), 8, all.blocks);
-  } else {
-    all.bytes = bytes_of(call, 5, 6);
-  }
-  return collective(call, call.run(), all);
-}
-
-int all_gather(Call& call) {
-  if (const auto result = between_groups(call, 6)) return *result;
-
-  return collective(
-      call, call.run(),
-      {.what = What::all_gather, .comm = 6, .buffer = 3, .bytes = bytes_of(call, 4, 5) * ranks_of(call, 6)});
-}
+int all_gather(Call& call) { return equal_blocks_to_all(call, What::all_gather); }
+int all_to_all(Call& call) { return equal_blocks_to_all(call, What::all_to_all); }
 
 int all_gather_blocks(Call& call) {
-  if (const auto result = between_groups(call, 7)) return *result;
-
-  return collective(call, call.run(),
-                    {.what = What::all_gather, .comm = 7, .buffer = 3, .bytes = sum_of_blocks(call, 4, 6, 7)});
+  return collective(call, What::all_gather, 7, [&](Collective& all) {
+    all.buffer = 3;
+    all.bytes = sum_of_blocks(call, 4, 6, 7);
+  });
 }
 
-int all_to_all(Call& call) {
-  if (const auto result = between_groups(call, 6)) return *result;
+namespace {
 
-  return collective(
-      call, call.run(),
-      {.what = What::all_to_all, .comm = 6, .buffer = 3, .bytes = bytes_of(call, 4, 5) * ranks_of(call, 6)});
+/// What an all-to-all sends and then receives; in place each sends as much as it receives. `blocks`: by the place of
+/// their counts, two behind which their types stand.
+int blocks_to_all(Call& call, const std::function<std::vector<std::uint64_t>(std::size_t counts)>& blocks) {
+  return collective(call, What::all_to_all_blocks, 8, [&](Collective& all) {
+    constexpr std::size_t kReceived = 5;
+    all.buffer = 4;
+    all.blocks = blocks(is_in_place(call, 0) ? kReceived : 1);
+    const std::vector<std::uint64_t> received = blocks(kReceived);
+    all.blocks.insert(all.blocks.end(), received.begin(), received.end());
+  });
 }
+
+}  // namespace
 
 int all_to_all_blocks(Call& call) {
-  if (const auto result = between_groups(call, 8)) return *result;
-
-  Collective all{.what = What::all_to_all_blocks, .comm = 8, .buffer = 4};
-  // In place each sends as much as it receives.
-  const bool in_place = is_in_place(call, 0);
-  add_blocks(call, in_place ? 5 : 1, size_of(call.as<MPI_Datatype>(in_place ? 7 : 3)), 8, all.blocks);
-  add_blocks(call, 5, size_of(call.as<MPI_Datatype>(7)), 8, all.blocks);
-  return collective(call, call.run(), all);
+  return blocks_to_all(
+      call, [&](std::size_t counts) { return blocks_of(call, counts, size_of(call.as<MPI_Datatype>(counts + 2)), 8); });
 }
 
 int all_to_all_types(Call& call) {
-  if (const auto result = between_groups(call, 8)) return *result;
-
-  Collective all{.what = What::all_to_all_blocks, .comm = 8, .buffer = 4};
-  const std::uint64_t ranks = ranks_of(call, 8);
-  for (const std::size_t counts : {is_in_place(call, 0) ? std::size_t{5} : std::size_t{1}, std::size_t{5}}) {
-    for (int i = 0; static_cast<std::uint64_t>(i) < ranks; ++i) {
-      all.blocks.push_back(static_cast<std::uint64_t>(int_at(call, counts, i)) * size_of(type_at(call, counts + 2, i)));
-    }
-  }
-  return collective(call, call.run(), all);
+  return blocks_to_all(call, [&](std::size_t counts) {
+    std::vector<std::uint64_t> blocks = blocks_of(call, counts, 1, 8);
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+      blocks[i] *= size_of(type_at(call, counts + 2, static_cast<int>(i)));
+    return blocks;
+  });
 }
 
 }  // namespace twinlink::record
