@@ -81,8 +81,9 @@ ExitCode convert(const ConvertOptions& options, const std::string& command_line)
   if (bench::is_mpi_job(options.files.front())) {
     if (options.files.size() > 1) throw UsageError("one folder of a recorded program at a time, and nothing beside it");
     const workloads::goal::MpiRecording job(bench::read_mpi_job(options.files.front()));
-    const std::vector<std::string> heading = heading_of("calls of MPI", job.notes());
-    return write_job(options, job.notes(), job.calls() <= kMostPlayed,
+    const std::vector<std::string> notes = job.notes();
+    const std::vector<std::string> heading = heading_of("calls of MPI", notes);
+    return write_job(options, notes, job.calls() <= kMostPlayed,
                      [&](const bench::Part& part) { job.write(heading, part); });
   }
   bench::RecordedFiles recorded = bench::read_recorded(options.files);
