@@ -36,9 +36,11 @@ constexpr std::array kAllReduce{
     Algorithm{"ring", "each part goes round twice", "2 (n-1) (a + S/n/b)", any_shape, ring_all_reduce},
     Algorithm{"tree", "binomial trees to rank 0 and back: few steps, all bytes in each", "2 log2(n) (a + S/b)",
               any_shape, tree_all_reduce},
-    Algorithm{"hierarchical",
-              "rings within nodes; between them, for each GPU, halving and doubling or, of no power of two, a ring",
-              "g - 1, 2 log2(n/g) and g - 1 steps", several_nodes, hierarchical_all_reduce},
+    Algorithm{
+        "hierarchical",
+        "halving within nodes, neighbours first, then for each GPU between them, and doubling; of no power of two "
+        "rings",
+        "2 log2(g) and 2 log2(n/g) steps", several_nodes, hierarchical_all_reduce},
     Algorithm{"direct", "each adds up a part, which all others send it at once, and sends all the sum",
               "2 (a + S/n/b) where links join all two by two", one_node, direct_all_reduce},
     Algorithm{"one-shot", "each sends all to all at once, and adds up by itself",
@@ -51,7 +53,7 @@ constexpr std::array kTrainingStep{
               halving_all_reduce},
     Algorithm{"ring", "each bucket in a ring", kStep, any_shape, ring_all_reduce},
     Algorithm{"tree", "each bucket by binomial trees", kStep, any_shape, tree_all_reduce},
-    Algorithm{"hierarchical", "each bucket by rings within nodes and across them", kStep, several_nodes,
+    Algorithm{"hierarchical", "each bucket within nodes and for each GPU across them", kStep, several_nodes,
               hierarchical_all_reduce},
     Algorithm{"direct", "each bucket by exchanges of all with all at once", kStep, one_node, direct_all_reduce},
     Algorithm{"kernel", kTogether, kStep, any_shape, together_all_reduce, Collective::all_reduce}};

@@ -124,29 +124,39 @@ Schedule halving_all_reduce(const Shape& shape, int rank, std::uint64_t elements
   if (paired) receive_and_add(schedule, rank - 1, whole);
   const int self = paired ? rank / 2 : rank - beyond;
   const auto rank_of = [&](int number) { return number < beyond ? 2 * number + 1 : number + beyond; };
-  const std::vector<Half> halves = halves_of(power, self, whole, rank_of);
+  const std::vector<Half> halves = halves_of(power, self, whole, Halving::far_first, rank_of);
   halving_reduce_scatter(schedule, halves);
   doubling_all_gather(schedule, halves);
   if (paired) send_only(schedule, rank - 1, whole);
   return schedule;
 }
 
+namespace {
+
+/// A part of `whole` for each member, added up over all, and then `between` with that, and all parts for all. Halves,
+/// of a power of two: as many bytes as in a ring, in fewer steps.
+template <class Between>
+void all_reduce_in(Schedule& schedule, const Group& group, const Slice& whole, Halving order, Between between) {
+  if (!std::has_single_bit(static_cast<unsigned>(group.size()))) {
+    ring_reduce_scatter(schedule, group, whole);
+    between(part_within(whole, group, group.self));
+    return ring_all_gather(schedule, group, whole);
+  }
+  const std::vector<Half> halves =
+      halves_of(group.size(), group.self, whole, order, [&](int member) { return group.rank(member); });
+  halving_reduce_scatter(schedule, halves);
+  between(halves.empty() ? whole : halves.back().mine);
+  doubling_all_gather(schedule, halves);
+}
+
+}  // namespace
+
+/// Of a node's halves the large ones stay with neighbours, which are below one switch.
 Schedule hierarchical_all_reduce(const Shape& shape, int rank, std::uint64_t elements) {
   Schedule schedule = all_reduce_of(shape, rank, elements);
-  const Group node = node_of(shape, rank);
-  const Slice mine = part_of(elements, node.size(), node.self);
-  ring_reduce_scatter(schedule, node, all_of(elements));
-  const Group across = same_place_of(shape, rank);
-  if (std::has_single_bit(static_cast<unsigned>(across.size()))) {  // as many bytes as in a ring, in fewer steps
-    const std::vector<Half> halves =
-        halves_of(across.size(), across.self, mine, [&](int member) { return across.rank(member); });
-    halving_reduce_scatter(schedule, halves);
-    doubling_all_gather(schedule, halves);
-  } else {
-    ring_reduce_scatter(schedule, across, mine);
-    ring_all_gather(schedule, across, mine);
-  }
-  ring_all_gather(schedule, node, all_of(elements));
+  all_reduce_in(schedule, node_of(shape, rank), all_of(elements), Halving::near_first, [&](const Slice& mine) {
+    all_reduce_in(schedule, same_place_of(shape, rank), mine, Halving::far_first, [](const Slice&) {});
+  });
   return schedule;
 }
 

@@ -5,15 +5,12 @@
 #include <ranges>
 
 namespace twinlink::workloads {
-namespace {
 
 Slice part_within(const Slice& whole, const Group& group, int number) {
   Slice part = part_of(whole.length, group.size(), group.wrapped(number));
   part.begin += whole.begin;
   return part;
 }
-
-}  // namespace
 
 Slice part_of(std::uint64_t elements, int count, int index) {
   const auto n = static_cast<std::uint64_t>(count);
@@ -117,10 +114,12 @@ void direct_all_gather(Schedule& schedule, const Group& group, const Slice& whol
   schedule.steps.push_back(std::move(step));
 }
 
-std::vector<Half> halves_of(int members, int self, const Slice& whole, const std::function<int(int)>& rank_of) {
+std::vector<Half> halves_of(int members, int self, const Slice& whole, Halving order,
+                            const std::function<int(int)>& rank_of) {
   std::vector<Half> halves;
   Slice mine = whole;
-  for (int distance = members / 2; distance > 0; distance /= 2) {
+  for (int step = 1; step < members; step *= 2) {
+    const int distance = order == Halving::near_first ? step : members / 2 / step;
     const Slice lower{Where::data, mine.begin, mine.length / 2};
     const Slice upper{Where::data, mine.begin + lower.length, mine.length - lower.length};
     const bool low = (self & distance) == 0;

@@ -40,6 +40,9 @@ std::vector<int> partners(const Shape& shape, int self);
 /// Sending to one peer and receiving from another, or from the same.
 std::vector<Transfer> in_and_out(int to, const Slice& send, int from, const Slice& receive);
 
+/// The part of a member, whose number may be any before it is wrapped.
+[[nodiscard]] Slice part_within(const Slice& whole, const Group& group, int number);
+
 /// Each member gets its part of `whole`, added up over all, in a ring of as many steps as there are others.
 void ring_reduce_scatter(Schedule& schedule, const Group& group, const Slice& whole);
 /// Each member gets all parts of `whole`, of which it has its own.
@@ -54,8 +57,11 @@ struct Half {
   Slice mine{};
   Slice theirs{};
 };
-/// Those of a member of a group of a power of two, whose members `rank_of` names: each keeps half of what it had.
-std::vector<Half> halves_of(int members, int self, const Slice& whole, const std::function<int(int)>& rank_of);
+enum class Halving { far_first, near_first };
+/// Those of a member of a group of a power of two, whose members `rank_of` names: each keeps half of what it had. The
+/// first half, which is the largest, goes half of the group away, or to its neighbour.
+std::vector<Half> halves_of(int members, int self, const Slice& whole, Halving order,
+                            const std::function<int(int)>& rank_of);
 /// Each member gets its part of the whole, added up over all, in as many steps as there are halves.
 void halving_reduce_scatter(Schedule& schedule, std::span<const Half> halves);
 /// And then all of it.
