@@ -21,7 +21,7 @@ class MeasuredRank : public Rank {
   /// alike.
   [[nodiscard]] virtual Standing standing() const { return {}; }
   /// How many these are.
-  [[nodiscard]] int running() const { return ranks() / standing().count; }
+  [[nodiscard]] int running() const { return ranks() / standing().each(); }
   /// How long this rank's CPU has been busy so far with what it started, took in and copied. Waiting does not count in
   /// a simulation; it does on a real machine, where a rank that waits asks again and again. Empty: the backend does not
   /// measure it.

@@ -25,8 +25,10 @@ Slice all_of(std::uint64_t elements) { return {Where::data, 0, elements}; }
 
 /// Of the whole buffer. Where ranks have contents again, stretches that lie elsewhere on who has them are alike.
 std::vector<Mark> marks_of(const Shape& shape, std::uint64_t elements, std::uint64_t value) {
-  if (shape.standing.count == 1) return {{all_of(elements), value}};
-  const int parts = shape.ranks / std::max(1, shape.standing.stride / shape.per_node);
+  const Standing& standing = shape.standing;
+  if (standing.each() == 1) return {{all_of(elements), value}};
+  const int parts =
+      standing.within_count > 1 ? shape.ranks : shape.ranks / std::max(1, standing.stride / shape.per_node);
   if (elements % static_cast<std::uint64_t>(parts) == 0) {
     return {{all_of(elements), value, elements / static_cast<std::uint64_t>(parts)}};
   }

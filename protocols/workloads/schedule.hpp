@@ -134,7 +134,7 @@ struct Shape {
 
   /// A number of what a rank has, from 0 to distinct()-1; each is that of as many ranks.
   [[nodiscard]] int content_of(int rank) const { return standing.place_of(rank); }
-  [[nodiscard]] int distinct() const { return ranks / standing.count; }
+  [[nodiscard]] int distinct() const { return ranks / standing.each(); }
 };
 
 /// The part of rank `index` of `count`, where `elements` are shared out: the first ones have one more.

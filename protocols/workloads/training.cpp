@@ -47,12 +47,18 @@ class Grid {
   int rank_;
 };
 
-/// The group as ranks from 0 on: on nodes where as many of them share each, in order.
+/// The group as ranks from 0 on: on nodes where as many of them share each, in order. Where ranks of the job stand for
+/// others, who is whose image in a part of it nobody says: all have the same contents.
 Shape shape_of(const Group& group, const Shape& shape) {
   const auto node = [&](int member) { return group.rank(member) / shape.per_node; };
   int together = 1;
   while (together < group.size() && node(together) == node(0)) ++together;
   Shape own{.ranks = group.size(), .experts = shape.experts};
+  if (group.size() == shape.ranks) {
+    own.standing = shape.standing;
+  } else if (shape.standing.each() > 1) {
+    own.standing = {.stride = 1, .count = group.size()};
+  }
   if (group.size() % together != 0) return own;
   std::set<int> nodes;
   for (int i = 0; i < group.size(); ++i) {

@@ -27,6 +27,12 @@ double FlowRoute::rate_alone() const {
   return rate;
 }
 
+double FlowRoute::rate_of_whole_links() const {
+  double rate = limit ? limit->bytes_per_second() : kOpenRate;
+  for (const SharedLink* link : links) rate = std::min(rate, link->rate / link->share);
+  return rate;
+}
+
 bool SharedLink::is_spared() const {
   return before.most_for(*this) <= rate * kABitMore || behind.most_for(*this) <= rate * kABitMore;
 }

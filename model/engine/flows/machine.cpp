@@ -84,8 +84,22 @@ std::size_t Machine::engine_of(std::size_t gpu, CopyKind kind) const {
   return first_engine_ + gpu * kSlotsPerGpu + static_cast<std::size_t>(kind);
 }
 
-SharedLink& Machine::make_link(std::size_t slot) {
-  return slot == no_link_ ? network_.add_open_link() : network_.add_link(rates_[slot].value());
+SharedLink& Machine::make_link(std::size_t slot, double share) {
+  if (slot == no_link_) return network_.add_open_link();
+  SharedLink& link = network_.add_link(Rate{rates_[slot].value().bytes_per_second() * share});
+  link.share = share;
+  if (slot < first_nic_ && cut_[slot / slots_per_link]) cut_links_.insert(&link);
+  return link;
+}
+
+/// Which stands for it, where ranks of a node stand for others.
+SharedLink& Machine::link_at(NodeLinks& links, std::size_t slot) {
+  if (links[slot] != nullptr) return *links[slot];
+  if (folding_ == nullptr || !folding_->is_within() || slot == no_link_) return *(links[slot] = &make_link(slot, 1));
+  const auto& [stands, share] = folding_->slot(slot);
+  SharedLink*& link = links[static_cast<std::size_t>(stands)];
+  if (link == nullptr) link = &make_link(slot, share);
+  return *link;
 }
 
 std::string Machine::name_of(std::size_t slot) const {
@@ -348,13 +362,7 @@ FlowRoute Machine::through_fabric(std::span<const SummedEnd> ends) {
 void Machine::append(FlowRoute& route, int node, const LinkSlots& slots) {
   const int copy = copy_of(node);
   NodeLinks& links = nodes_.try_emplace(copy, no_link_ + 1, nullptr).first->second;
-  for (const std::size_t slot : slots) {
-    if (links[slot] == nullptr) {
-      links[slot] = &make_link(slot);
-      if (slot < first_nic_ && cut_[slot / slots_per_link]) cut_links_.insert(links[slot]);
-    }
-    route.links.emplace_back(links[slot]);
-  }
+  for (const std::size_t slot : slots) route.links.emplace_back(&link_at(links, slot));
 }
 
 int Machine::copy_of(int node) const { return topology_.copy_of(folding_ == nullptr ? node : folding_->node(node)); }
@@ -362,7 +370,10 @@ int Machine::copy_of(int node) const { return topology_.copy_of(folding_ == null
 SharedLink& Machine::between_switches(const FabricWay::Hop& hop) {
   const Folding::Link of = folding_ == nullptr ? Folding::Link{hop.link} : folding_->link(hop.link);
   SharedLink*& link = between_switches_[of.link];
-  if (link == nullptr) link = &network_.add_link(Rate{hop.rate.bytes_per_second() * of.share});
+  if (link == nullptr) {
+    link = &network_.add_link(Rate{hop.rate.bytes_per_second() * of.share});
+    link->share = of.share;
+  }
   return *link;
 }
 
@@ -438,7 +449,7 @@ std::vector<FlowRoute> Machine::message(int node, Location from, Location to, st
 }
 
 SharedLink& Machine::cpu_of(RankId rank) {
-  SharedLink*& cpu = cpus_[static_cast<std::size_t>(rank.value)];
+  SharedLink*& cpu = cpus_[static_cast<std::size_t>((folding_ == nullptr ? rank : folding_->standing_for(rank)).value)];
   if (cpu == nullptr) {
     cpu = &network_.add_link(topology_.platform().intra_node.rate.value().value);
   }

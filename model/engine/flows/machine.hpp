@@ -8,6 +8,7 @@
 // engine of a GPU for one kind of copies, a memory's DRAM, what a hub forwards and a CPU that copies messages are too.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "model/engine/flows/flow.hpp"
@@ -104,6 +106,14 @@ class Machine {
   /// Is a way within a node cut?
   [[nodiscard]] bool is_cut(const Route& route) const;
 
+  /// What bytes may share on a way within a node, whoever moves them, and what is shared at a memory, an adapter and a
+  /// GPU: slots of links that have a rate. For who compares ways.
+  using Shared = std::vector<FabricWay::Hop>;
+  [[nodiscard]] Shared shared_along(const Route& route) const;
+  [[nodiscard]] Shared shared_at(Location at) const;
+  [[nodiscard]] Shared shared_at(std::string_view nic) const;
+  [[nodiscard]] std::size_t slots() const { return no_link_; }
+
   /// What has begun to cross a part's links, or a memory, in any node; and whether some of it is under way.
   struct Carried {
     double bytes = 0;
@@ -133,8 +143,10 @@ class Machine {
   void slow(std::string_view part, double share);
   [[nodiscard]] std::vector<std::optional<Rate>> rates_of(const Topology& topology) const;
   /// What a switch that adds up has of a GPU's links.
+  /// Those of that many slots, from a first one on.
+  [[nodiscard]] Shared shared_in(std::initializer_list<std::pair<std::size_t, std::size_t>> slots) const;
   [[nodiscard]] static Rate adding_up(const Topology& topology, std::size_t gpu);
-  [[nodiscard]] SharedLink& make_link(std::size_t slot);
+  [[nodiscard]] SharedLink& make_link(std::size_t slot, double share);
   [[nodiscard]] std::string name_of(std::size_t slot) const;
   [[nodiscard]] std::size_t port_of(const Hop& hop) const;
   [[nodiscard]] std::size_t engine_of(std::size_t gpu, CopyKind kind) const;
@@ -148,6 +160,7 @@ class Machine {
   [[nodiscard]] FlowRoute transfer(Site from, const Adapters& adapters, const FabricWay& way, Site to);
   [[nodiscard]] std::optional<Rate> each_of(const Strand& strand, const Adapters& adapters) const;
   void append(FlowRoute& route, int node, const LinkSlots& slots);
+  [[nodiscard]] SharedLink& link_at(NodeLinks& links, std::size_t slot);
   [[nodiscard]] SharedLink& driver_between(int node, std::size_t a, std::size_t b, Rate both_ways);
   void append(FlowRoute& route, const FabricWay& way);
   [[nodiscard]] int copy_of(int node) const;  ///< of the graph; of the node that stands for it

@@ -88,6 +88,40 @@ std::vector<std::optional<Rate>> Machine::rates_of(const Topology& topology) con
   return rates;
 }
 
+Machine::Shared Machine::shared_in(std::initializer_list<std::pair<std::size_t, std::size_t>> slots) const {
+  Shared all;
+  for (const auto& [first, count] : slots) {
+    for (std::size_t slot = first; slot < first + count; ++slot) {
+      if (rates_[slot]) all.push_back({slot, *rates_[slot]});
+    }
+  }
+  return all;
+}
+
+Machine::Shared Machine::shared_along(const Route& route) const {
+  Shared all;
+  for (const Hop& hop : route) {
+    const std::size_t link = hop.link * slots_per_link;
+    const Shared here = shared_in({{link + (hop.forward ? forward_slot : backward_slot), 1},
+                                   {link + total_slot, slots_per_link - total_slot},
+                                   {port_of(hop), slots_per_port},
+                                   {first_host_ + hop.link * slots_per_host, slots_per_host}});
+    all.insert(all.end(), here.begin(), here.end());
+  }
+  return all;
+}
+
+Machine::Shared Machine::shared_at(Location at) const {
+  if (at.kind == Location::Kind::gpu) return shared_in({{first_engine_ + at.index * kSlotsPerGpu, kSlotsPerGpu}});
+  return shared_in({{first_memory_ + at.index * slots_per_memory, slots_per_memory}});
+}
+
+Machine::Shared Machine::shared_at(std::string_view nic) const {
+  const std::vector<Nic>& nics = topology_.graph().nics;
+  const auto index = static_cast<std::size_t>(std::ranges::find(nics, nic, &Nic::name) - nics.begin());
+  return shared_in({{first_nic_ + index * slots_per_nic, slots_per_nic}});
+}
+
 void Machine::shrink(std::string_view part, double share) {
   if (share > 0) return slow(part, share);
   for (const std::size_t link : links_of(topology_.graph(), part)) {

@@ -64,7 +64,9 @@ Buffer SimMemory::allocate(Memory kind, Bytes size, Site site) {
 }
 
 Bytes& SimMemory::device_memory_used(const Site& site) {
-  return job_.device_memory_used[{site.node, site.location.index}];
+  const Folding* const folding = job_.folding;
+  const std::size_t gpu = site.location.index;
+  return job_.device_memory_used[{site.node, folding != nullptr && folding->is_within() ? folding->gpu(gpu) : gpu}];
 }
 
 Buffer SimMemory::allocate_device(Bytes size, Site site, Bytes capacity, const Place& name) {
@@ -130,7 +132,11 @@ Buffer SimMemory::open(RankId owner, const IpcHandle& handle, const Path& path) 
     throw UsageError("memory of another node can be opened once its owner has registered it: it has no key yet");
   }
   ++allocation->opened;
-  return insert({allocation, std::make_shared<Opening>(Opening{.owner = owner})});
+  Site site = allocation->site;
+  if (job_.folding != nullptr && job_.folding->is_within()) {
+    site.location = job_.folding->location(owner, site.location);
+  }
+  return insert({allocation, std::make_shared<Opening>(Opening{.owner = owner, .site = site})});
 }
 
 void SimMemory::close(Buffer buffer) {

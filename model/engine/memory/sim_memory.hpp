@@ -39,6 +39,7 @@ struct Allocation {
 /// A peer's allocation that a rank has opened, once for every time.
 struct Opening {
   RankId owner{};  ///< as this rank knows it: who stands for that one has the allocation
+  Site site{};     ///< likewise
   int in_use = 0;  ///< operations in flight that use this opening, abandoned ones not counted
 };
 
@@ -53,7 +54,9 @@ struct Part {
   [[nodiscard]] int& users() const { return opening ? opening->in_use : allocation->in_use; }
   /// Whose memory it is to the rank that has the part.
   [[nodiscard]] RankId owner() const { return opening ? opening->owner : allocation->owner; }
-  [[nodiscard]] End end() const { return {allocation->site.location, allocation->memory}; }
+  /// Where the bytes lie, to that rank.
+  [[nodiscard]] const Site& site() const { return opening ? opening->site : allocation->site; }
+  [[nodiscard]] End end() const { return {site().location, allocation->memory}; }
   [[nodiscard]] Content content() const { return allocation->content.slice(offset, length); }
   /// An operation uses the bytes from now on, or not any more. Nothing without an allocation.
   void hold() const {
@@ -68,7 +71,7 @@ struct Part {
 struct JobMemory {
   /// What ranks can open: allocations that have been exported, by serial.
   std::unordered_map<std::uint64_t, std::weak_ptr<Allocation>> exports{};
-  std::map<std::pair<int, std::size_t>, Bytes> device_memory_used{};  ///< by node and GPU
+  std::map<std::pair<int, std::size_t>, Bytes> device_memory_used{};  ///< by node and GPU, which stand for others
   const Folding* folding = nullptr;                                   ///< null: each rank has memory of its own
 };
 

@@ -8,13 +8,13 @@ namespace twinlink::model {
 namespace {
 
 bool in_one_copy_of_the_graph(const Topology& topology, const Operation& copy) {
-  return topology.copy_of(copy.to.allocation->site.node) == topology.copy_of(copy.from.allocation->site.node);
+  return topology.copy_of(copy.to.site().node) == topology.copy_of(copy.from.site().node);
 }
 
 /// Memory of another node is reached by the adapter only, unless it is mapped: device memory of peers in a domain.
 void require_one_node(const Topology& topology, const Operation& copy) {
-  const Site& there = copy.to.allocation->site;
-  const Site& here = copy.from.allocation->site;
+  const Site& there = copy.to.site();
+  const Site& here = copy.from.site();
   if (there.node == here.node) return;
   const bool devices = there.location.kind == Location::Kind::gpu && here.location.kind == Location::Kind::gpu;
   if (devices && in_one_copy_of_the_graph(topology, copy)) return;
@@ -92,7 +92,7 @@ Seconds time_to_fetch(SimWorld& world, RankId rank, Bytes size) {
   const CopyCost& copy = world.copy_cost(from, to);
   Seconds bytes{};  // alone on their way
   for (const FlowRoute& route : world.machine.copy(world.place(rank).node, from, to, true)) {
-    bytes = std::max(bytes, Seconds{static_cast<double>(size.count()) * route.share / route.rate_alone()});
+    bytes = std::max(bytes, Seconds{static_cast<double>(size.count()) * route.share / route.rate_of_whole_links()});
   }
   const CpuCosts& cpu = world.costs(rank);
   return copy.starting(cpu.speed) + copy_ending(cpu.runtime, from, copy).completion + copy.latency(size) + bytes;

@@ -30,7 +30,7 @@ void FabricSum::happen() {
     const RankId other = member.rank == members_.front().rank ? members_.back().rank : members_.front().rank;
     const std::vector<Adapters> adapters =
         world_.topology.adapters(world_.gpu_of(member.rank), world_.gpu_of(other), Bytes{});
-    ends.push_back({member.from.allocation->site, member.to.allocation->site.location, adapters.front().from});
+    ends.push_back({member.from.site(), member.to.site().location, adapters.front().from});
   }
   const FlowRoute route = world_.machine.through_fabric(ends);
   if (world_.machine.is_cut(route)) return end(Status::peer_failed);
@@ -70,13 +70,13 @@ Op SimRank::add_up(std::span<const RankId> members, Tag tag, View to, View from)
     for (const Part* part : {&source, &target}) require_sendable(*part, member);
     const bool on_gpu = target.allocation->memory == Memory::device;
     const Location there = on_gpu ? Location{Location::Kind::gpu, world_.gpu_of(member)} : world_.memory_near(member);
-    way = std::max(way, platforms::latency(world_.topology, place(id_).node, source.allocation->site.location,
-                                           ways_.adapters(member, source.allocation->site.location, Bytes{}),
-                                           place(member).node, there));
+    way = std::max(
+        way, platforms::latency(world_.topology, place(id_).node, source.site().location,
+                                ways_.adapters(member, source.site().location, Bytes{}), place(member).node, there));
   }
   const RankId other = members.front() == id_ ? members.back() : members.front();
   const NetworkCosts& costs = ways_.costs(other);
-  const auto adapters = ways_.adapters(other, source.allocation->site.location, Bytes{});
+  const auto adapters = ways_.adapters(other, source.site().location, Bytes{});
   constexpr Bytes kLeast{8};
   operation->report.overhead = costs.posting(Bytes{});  // the adapter reads the bytes
   operation->report.latency =

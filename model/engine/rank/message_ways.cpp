@@ -31,8 +31,8 @@ std::vector<Adapters> MessageWays::adapters(RankId peer, Location from, Bytes si
 }
 
 Location MessageWays::target(const Operation& operation) const {
-  if (operation.is_copy()) return operation.to.allocation->site.location;
-  if (operation.partner) return operation.partner->to.allocation->site.location;
+  if (operation.is_copy()) return operation.to.site().location;
+  if (operation.partner) return world_.location(operation.peer, operation.partner->to.site().location);
   return world_.memory_near(operation.peer);
 }
 
@@ -48,7 +48,7 @@ Seconds MessageWays::latency_between(RankId peer, Location from, Location to, By
 }
 
 Seconds MessageWays::latency(const Operation& operation) {
-  return latency_between(operation.peer, operation.from.allocation->site.location, target(operation), operation.size,
+  return latency_between(operation.peer, operation.from.site().location, target(operation), operation.size,
                          operation.turn);
 }
 
@@ -58,7 +58,7 @@ Seconds MessageWays::latency_of_control(RankId peer) {
 
 Seconds MessageWays::adapter_turn(const Operation& operation) {
   if (by_shared_memory(operation.peer)) return {};
-  const Location from = operation.from.allocation->site.location;
+  const Location from = operation.from.site().location;
   return world_.take_adapter_turns(world_.place(rank_).node,
                                    adapters(operation.peer, from, operation.size, operation.turn));
 }

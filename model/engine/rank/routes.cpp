@@ -17,7 +17,7 @@ Bytes flowing_in(Seconds time, Rate rate) {
 }  // namespace
 
 const std::vector<FlowRoute>& Routes::of(Operation& operation) {
-  const Site& from = operation.from.allocation->site;
+  const Site& from = operation.from.site();
   if (operation.is_copy() && !operation.by_adapter) {
     const std::tuple key{from.node, operation.from_end, operation.to_end, operation.lacking * 2 < operation.size};
     const auto known = copies_.find(key);
@@ -51,7 +51,7 @@ Bytes Routes::copied_in(Seconds time, const Operation& message) const {
 
 /// At what rate the bytes of a message flow that CPUs copy and nobody disturbs.
 Rate Routes::rate_of_cpus(const Operation& message) const {
-  const Location from = message.from.allocation->site.location;
+  const Location from = message.from.site().location;
   return *least_of(world_.platform().intra_node.rate->value, narrowest(world_.topology, from, ways_.target(message)));
 }
 

@@ -53,7 +53,7 @@ SimProgram::Link SimRank::program_link(const gpu::Link& link, Rate rate, Rate pa
   result.way_in = loading(world_.topology, counters, own.location);
   if (link.carried) result.way_out = world_.topology.latency(own.location, counters);
   if (here.memory == Memory::device) return result;
-  result.in = world_.machine.block(result.mine.allocation->site.node, here, own, rate);
+  result.in = world_.machine.block(result.mine.site().node, here, own, rate);
   return result;
 }
 

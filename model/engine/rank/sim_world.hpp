@@ -84,7 +84,12 @@ class SimWorld {
   [[nodiscard]] Location memory_near(RankId rank) const;
   /// Which copy of the graph its node belongs to: nodes of one domain are one copy.
   [[nodiscard]] int copy_of(RankId rank) const { return topology.copy_of(place(rank).node); }
-  [[nodiscard]] Cpu& cpu(RankId rank) { return cpus_[index(rank)]; }
+  /// Of who stands for the rank.
+  [[nodiscard]] Cpu& cpu(RankId rank) { return cpus_[index(folding == nullptr ? rank : folding->standing_for(rank))]; }
+  /// Where a rank has what who stands for it has next to itself.
+  [[nodiscard]] Location location(RankId rank, Location at) const {
+    return folding != nullptr && folding->is_within() ? folding->location(rank, at) : at;
+  }
   /// What driver and library cost on the CPU of a rank.
   [[nodiscard]] const CpuCosts& costs(RankId rank) const { return cpu_costs_[topology.memory_near(gpu_of(rank))]; }
 

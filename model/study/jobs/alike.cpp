@@ -4,18 +4,20 @@
 #include <bit>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
-#include <set>
 #include <span>
-#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "model/study/jobs/link_classes.hpp"
+#include "model/study/jobs/seats.hpp"
 #include "platforms/topology/topology.hpp"
 #include "protocols/bench/workload/turns.hpp"
 #include "protocols/bench/workload/workload_plan.hpp"
 #include "protocols/workloads/connections.hpp"
+#include "protocols/workloads/training.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -46,9 +48,15 @@ std::string why_none_is_alike(const Platform& platform, const std::vector<Place>
                               const bench::WorkloadPlan& plan) {
   const bench::Scheduled* const work = plan.scheduled();
   if (work == nullptr) return "what each rank does is its own";
-  if (work->training) return "a training step's ranks do different things";
+  if (work->training && work->training->degrees.expert > 1)
+    return "experts of a training step have different things to do";
   const workloads::Algorithm* const algorithm = the_algorithm(*work);
   if (algorithm == nullptr) return "no --algorithm is named, and each has other ranks that are alike";
+  if (work->training) {  // whoever plans it refuses it
+    if (std::string why = workloads::refuse_training(*work->training, *plan.shape); !why.empty()) return why;
+    if (std::string why = workloads::refuse_gradients(*work->training, *algorithm, *plan.shape); !why.empty())
+      return why;
+  }
   if (algorithm->together) return "programs of thread blocks know each rank by its place";
   if (plan.company.meet) return "other jobs share the machine";
   if (workloads::wants_heap(plan.ways)) return "a symmetric heap is made by all ranks together";
@@ -61,7 +69,6 @@ std::string why_none_is_alike(const Platform& platform, const std::vector<Place>
       return "nodes are not filled one after the other, all with the same GPUs";
     }
   }
-  if (places.size() == per_node) return "all ranks are on one node";
   if (places.size() % per_node != 0) return "the last node has fewer ranks";
   return {};
 }
@@ -76,48 +83,49 @@ int nodes_of_domain(const Topology& topology, int nodes) {
   return together;
 }
 
-/// Ranks by the nodes that stand for all, and who each of them stands for.
+/// Ranks that stand for all, and who each of them stands for: first those of its own node.
 class Moves {
  public:
-  explicit Moves(const Folding::Nodes& nodes) : nodes_(nodes), folding_(nodes, {}) {
-    for (int place = 0; place < folding_.ranks(); ++place) standing_.push_back(folding_.standing().at(place));
+  Moves(const Folding::Moves& nodes, const Folding::Moves& ranks)
+      : nodes_(nodes), ranks_(ranks), contents_(Folding::standing_of(nodes, ranks)) {
+    for (int place = 0; place < nodes.all * ranks.all / contents_.each(); ++place) {
+      standing_.push_back(contents_.at(place));
+    }
   }
 
-  [[nodiscard]] const Folding::Nodes& nodes() const { return nodes_; }
-  [[nodiscard]] Standing contents() const { return folding_.standing(); }
+  [[nodiscard]] Standing contents() const { return contents_; }
   [[nodiscard]] const std::vector<int>& standing() const { return standing_; }  ///< ranks
-  [[nodiscard]] int count() const { return nodes_.standing.count; }
+  [[nodiscard]] int count() const { return contents_.each(); }
   /// Where the move of that number brings a rank; 0: nowhere.
   [[nodiscard]] int moved(int rank, int move) const {
-    const int to = nodes_.moved(rank / nodes_.per_node, move * nodes_.standing.stride);
-    return to * nodes_.per_node + rank % nodes_.per_node;
+    const int node = nodes_.moved(rank / ranks_.all, move / ranks_.count * nodes_.stride);
+    return node * ranks_.all + ranks_.moved(rank % ranks_.all, move % ranks_.count * ranks_.stride);
   }
 
  private:
-  Folding::Nodes nodes_;
-  Folding folding_;
+  Folding::Moves nodes_;
+  Folding::Moves ranks_;
+  Standing contents_;
   std::vector<int> standing_{};
 };
 
 /// Whoever is moved by the second is moved so by the first.
-bool has_all_of(const Folding::Nodes& all, const Folding::Nodes& some) {
-  const auto [stride, count] = some.standing;
-  return all.move == some.move && stride % all.standing.stride == 0 &&
-         stride * count <= all.standing.stride * all.standing.count;
+bool has_all_of(const Folding::Moves& all, const Folding::Moves& some) {
+  return all.move == some.move && some.stride % all.stride == 0 && some.stride * some.count <= all.stride * all.count;
 }
 
-/// Those that there may be, where so many nodes share links: the most moves first.
-std::vector<Folding::Nodes> moves_of(int nodes, int per_node, int together) {
-  std::vector<Folding::Nodes> all;
-  for (int count = nodes / together; count > 1; --count) {
-    if (nodes % count != 0) continue;
-    for (int stride = together; stride * count <= nodes; stride += together) {
-      Folding::Nodes by{.nodes = nodes, .standing = {.stride = stride, .count = count}, .per_node = per_node};
-      if (stride * count == nodes) all.push_back(by);
+/// Those that there may be of so many, where that many next to each other are not moved apart: the most moves first.
+std::vector<Folding::Moves> moves_of(int number, int together) {
+  std::vector<Folding::Moves> all;
+  for (int count = number / together; count > 1; --count) {
+    if (number % count != 0) continue;
+    for (int stride = together; stride * count <= number; stride += together) {
+      Folding::Moves by{.all = number, .stride = stride, .count = count};
+      if (stride * count == number) all.push_back(by);
       by.move = Folding::Move::exclusive_or;
       const bool bits =
           std::has_single_bit(static_cast<unsigned>(count)) && std::has_single_bit(static_cast<unsigned>(stride));
-      if (bits && nodes % (stride * count) == 0) all.push_back(by);
+      if (bits && number % (stride * count) == 0) all.push_back(by);
     }
   }
   return all;
@@ -164,69 +172,6 @@ bool hold_the_same(const Schedule& one, const Schedule& moved) {
          });
 }
 
-/// Links that stand for others: those at one place of the ways that can be moved onto each other, and who shares any.
-class LinkClasses {
- public:
-  /// A way of a message that some rank which stands for others sends, which is the first of these. Others are moved().
-  void begin(const FabricWay& way) {
-    first_ = way;
-    marks_.clear();
-    for (std::size_t i = 0; i < way.hops.size(); ++i) marks_.push_back(++marked_ * 0x9E3779B97F4A7C15U);
-    static_cast<void>(move(way));
-  }
-  /// False: it is no image of the first.
-  bool move(const FabricWay& way) {
-    if (way.switches != first_.switches || way.hops.size() != first_.hops.size()) return false;
-    for (std::size_t i = 0; i < way.hops.size(); ++i) {
-      if (way.hops[i].rate != first_.hops[i].rate) return false;
-      const std::size_t link = number_of(way.hops[i].link);
-      join(link, number_of(first_.hops[i].link));
-      // Who crosses it, whatever the order.
-      links_[link].crossed += marks_[i] ^ (marks_[i] >> 29U);
-    }
-    return true;
-  }
-  /// What stands for each link, of `moves` that lead from one to the other; nothing where links that are to stand for
-  /// each other are crossed by others.
-  [[nodiscard]] std::optional<Folding::Links> classes(int moves) {
-    std::vector<int> members(links_.size());
-    for (std::size_t link = 0; link < links_.size(); ++link) {
-      const std::size_t of = root(link);
-      ++members[of];
-      if (links_[link].crossed != links_[of].crossed) return std::nullopt;
-    }
-    Folding::Links all;
-    for (const auto& [number, link] : numbers_) {
-      const std::size_t of = root(link);
-      all[number] = {links_[of].link, static_cast<double>(members[of]) / moves};
-    }
-    return all;
-  }
-
- private:
-  struct Link {
-    std::uint64_t link = 0;
-    std::uint64_t crossed = 0;
-    std::size_t joined = 0;
-  };
-  std::size_t number_of(std::uint64_t link) {
-    const auto [place, is_new] = numbers_.try_emplace(link, links_.size());
-    if (is_new) links_.push_back({link, 0, links_.size()});
-    return place->second;
-  }
-  std::size_t root(std::size_t link) {
-    while (links_[link].joined != link) link = links_[link].joined = links_[links_[link].joined].joined;
-    return link;
-  }
-  void join(std::size_t one, std::size_t other) { links_[root(one)].joined = root(other); }
-
-  std::unordered_map<std::uint64_t, std::size_t> numbers_{};
-  std::vector<Link> links_{};
-  FabricWay first_{};
-  std::vector<std::uint64_t> marks_{};  ///< of its hops
-  std::uint64_t marked_ = 0;
-};
-
 class AlikeSearch {
  public:
   AlikeSearch(const Platform& platform, const std::vector<Place>& places, const bench::WorkloadPlan& plan)
@@ -234,29 +179,64 @@ class AlikeSearch {
         places_(places),
         work_(*plan.scheduled()),
         algorithm_(*the_algorithm(work_)),
-        shape_(*plan.shape) {}
+        shape_(*plan.shape),
+        per_node_(static_cast<int>(ranks_of_node(places))),
+        nodes_(shape_.ranks / per_node_) {}
 
   Alike run() {
-    std::size_t messages = 0;
-    for (const Bytes size : work_.sizes)
-      messages += bench::messages_of(algorithm_, shape_, workloads::elements_of(size));
-    if (messages > kMostMessages) return {.why_all = fmt::format("{} messages are too many to compare", messages)};
-    const int per_node = static_cast<int>(ranks_of_node(places_));
-    const int nodes = shape_.ranks / per_node;
-    std::vector<Folding::Nodes> known;  // schedules move so
-    for (const Folding::Nodes& by : moves_of(nodes, per_node, nodes_of_domain(topology_, nodes))) {
-      const Moves moves(by);
+    if (const std::size_t all = messages(); all > kMostMessages) {
+      return {.why_all = fmt::format("{} messages are too many to compare", all)};
+    }
+    const int together = nodes_of_domain(topology_, nodes_);
+    std::vector<Folding::Moves> known;  // schedules move so
+    std::optional<Folding::Moves> nodes;
+    Folding::Links links;
+    for (const Folding::Moves& by : moves_of(nodes_, together)) {
+      const Moves moves(by, {.all = per_node_});
       // Who does the same by many moves does so by some of them.
       const bool is_known = std::ranges::any_of(known, [&](const auto& all) { return has_all_of(all, by); });
       if (!is_known && !schedules_move(moves)) continue;
       if (!is_known) known.push_back(by);
-      if (auto links = links_of(moves)) return {.folding = std::make_shared<Folding>(by, std::move(*links))};
+      if (auto of_nodes = links_of(moves)) {
+        nodes = by;
+        links = std::move(*of_nodes);
+        break;
+      }
     }
+    if (auto folding = fold_within(nodes.value_or(Folding::Moves{.all = nodes_}), together)) {
+      return {.folding = std::make_shared<Folding>(std::move(*folding))};
+    }
+    if (nodes)
+      return {.folding = std::make_shared<Folding>(*nodes, Folding::Moves{.all = per_node_}, links, Folding::Within{})};
+    if (nodes_ == 1) return {.why_all = "no two ranks do the same, or other links are next to them"};
     return {.why_all = known.empty() ? "no two nodes do the same, or with other lengths"
                                      : "nodes that do the same have other ways through the fabric"};
   }
 
  private:
+  /// As many as two ranks have on average, for all.
+  [[nodiscard]] std::size_t messages() const {
+    std::size_t of_two = 0;
+    for (const Bytes size : work_.sizes) {
+      for (const int rank : {0, shape_.ranks / 2}) {
+        bench::schedule_of(work_, algorithm_, shape_, rank, size).for_each_step([&](const Step& step) {
+          of_two += step.transfers.size();
+        });
+      }
+    }
+    return of_two * static_cast<std::size_t>(shape_.ranks) / 2;
+  }
+  /// Ranks of each node, where the nodes are moved so.
+  [[nodiscard]] std::optional<Folding> fold_within(const Folding::Moves& nodes, int together) const {
+    const Seats seats(topology_, {places_.data(), static_cast<std::size_t>(per_node_ * std::min(together, nodes_))});
+    for (const Folding::Moves& by : moves_of(per_node_, 1)) {
+      auto within = seats.within(by);
+      const Moves moves(nodes, by);
+      if (!within || !schedules_move(moves)) continue;
+      if (auto links = links_of(moves)) return Folding(nodes, by, std::move(*links), std::move(*within));
+    }
+    return std::nullopt;
+  }
   /// Of contents those of rank 0 are looked at: whoever else is wrong there learns that when they are verified.
   [[nodiscard]] bool schedules_move(const Moves& moves) const {
     const auto schedule = [&](int rank, Bytes size, Standing standing) {
@@ -277,40 +257,38 @@ class AlikeSearch {
     }
     return true;
   }
-  /// Whatever adapters its messages take: all of a large one, or one.
   [[nodiscard]] std::optional<Folding::Links> links_of(const Moves& moves) const {
     LinkClasses classes;
     if (!topology_.platform().fabric) return classes.classes(moves.count());
     for (const int rank : moves.standing()) {
       const Schedule schedule = bench::schedule_of(work_, algorithm_, shape_, rank, work_.sizes.front());
       for (const RankId peer : workloads::peers_of(schedule)) {
-        if (place(rank).node == place(peer.value).node) continue;
-        std::set<Adapters> adapters;
-        for (const Bytes size : {Bytes{}, 1_TiB}) {
-          for (const Adapters& each : topology_.adapters(gpu(rank), gpu(peer.value), size)) adapters.insert(each);
-        }
-        for (const Adapters& each : adapters) {
-          if (!add_ways(moves, classes, rank, peer.value, each)) return std::nullopt;
+        if (place(rank).node != place(peer.value).node && !add_ways(moves, classes, rank, peer.value)) {
+          return std::nullopt;
         }
       }
     }
     return classes.classes(moves.count());
   }
-  [[nodiscard]] bool add_ways(const Moves& moves, LinkClasses& classes, int from, int to,
-                              const Adapters& adapters) const {
-    const auto ways = [&](int move) {
-      return topology_.fabric_ways(*topology_.platform().fabric, place(moves.moved(from, move)).node,
-                                   place(moves.moved(to, move)).node, adapters);
-    };
-    const std::vector<FabricWay> first = ways(0);
-    for (std::size_t i = 0; i < first.size(); ++i) {
-      classes.begin(first[i]);
-      for (int move = 1; move < moves.count(); ++move) {
-        const std::vector<FabricWay> moved = ways(move);
-        if (moved.size() != first.size() || !classes.move(moved[i])) return false;
+  [[nodiscard]] bool add_ways(const Moves& moves, LinkClasses& classes, int from, int to) const {
+    std::vector<std::vector<FabricWay>> moved;
+    for (int move = 0; move < moves.count(); ++move) {
+      const int sender = moves.moved(from, move);
+      const int receiver = moves.moved(to, move);
+      std::vector<FabricWay>& ways = moved.emplace_back();
+      for (const Adapters& each : adapters(gpu(sender), gpu(receiver))) {
+        const auto more =
+            topology_.fabric_ways(*topology_.platform().fabric, place(sender).node, place(receiver).node, each);
+        ways.insert(ways.end(), more.begin(), more.end());
       }
     }
-    return true;
+    return classes.add(moved);
+  }
+  /// Whatever adapters a message takes: all of a large one, or one.
+  const std::vector<Adapters>& adapters(std::size_t from, std::size_t to) const {
+    const auto [known, is_new] = adapters_.try_emplace({from, to});
+    if (is_new) known->second = all_adapters(topology_, from, to);
+    return known->second;
   }
   [[nodiscard]] const Place& place(int rank) const { return places_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] std::size_t gpu(int rank) const { return topology_.gpu_of(place(rank)); }
@@ -320,6 +298,9 @@ class AlikeSearch {
   const bench::Scheduled& work_;
   const workloads::Algorithm& algorithm_;
   Shape shape_;
+  int per_node_;
+  int nodes_;
+  mutable std::map<std::pair<std::size_t, std::size_t>, std::vector<Adapters>> adapters_{};  ///< by GPUs
 };
 
 }  // namespace

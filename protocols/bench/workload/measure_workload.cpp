@@ -316,7 +316,7 @@ class WorkloadRun {
     // Ranks that others stand for take what these do.
     const Standing standing = rank_.standing();
     for (std::size_t i = 0; i < us.size(); ++i) {
-      of_all[i] *= static_cast<std::size_t>(standing.count);
+      of_all[i] *= static_cast<std::size_t>(standing.each());
       const std::vector<double> ran = std::exchange(us[i], {});
       for (int rank = 0; rank < shape_.ranks; ++rank) {
         us[i].push_back(ran[static_cast<std::size_t>(standing.place_of(rank))]);

@@ -89,6 +89,24 @@ std::pair<const workloads::Workload*, const workloads::Algorithm*> algorithm_of(
   }
 }
 
+/// A step of training instead, of few layers, by its all-reduces, with ranks of which some share tensors or are stages.
+void make_training(RandomJob& made, const auto& below) {
+  static const std::array<std::string, 3> kAlgorithms{"halving-doubling", "ring", "hierarchical"};
+  bench::WorkloadOptions& options = made.job.workload;
+  options.workload = "training-step";
+  options.algorithm = kAlgorithms[static_cast<std::size_t>(below(kAlgorithms.size()))];
+  options.training.layers = 4;
+  options.training.bucket = 1_MiB;
+  options.training.degrees.tensor = std::array{1, 2, 4, 8}[static_cast<std::size_t>(below(4))];
+  options.training.degrees.pipeline = std::array{1, 1, 2}[static_cast<std::size_t>(below(3))];
+  options.activations = 64_KiB;
+  options.gradients = below(3) == 0 ? "sharded" : "all-reduce";
+  options.sweep.begin = options.sweep.end = 2_MiB;
+  made.job.ranks = std::min(made.job.ranks, 64);
+  made.text += fmt::format(", a training step instead, {} x {} {} {}", options.algorithm,
+                           options.training.degrees.tensor, options.training.degrees.pipeline, options.gradients);
+}
+
 /// Of every two, one has nothing in it that keeps nodes from being alike but its algorithm, its fabric's routing, and
 /// where its leaves are even a last one with fewer nodes.
 RandomJob random_job(std::uint64_t seed) {
@@ -98,8 +116,9 @@ RandomJob random_job(std::uint64_t seed) {
   static const std::array<std::string, 10> kNames{"selene",     "keeneland-kids", "hgx-h100-64", "summit-256",
                                                   "perlmutter", "piz-daint",      "abci-v",      "gh200-slingshot",
                                                   "lassen",     "gb200-nvl72"};
-  const std::string& name = kNames[static_cast<std::size_t>(below(kNames.size()))];
-  const int nodes = std::array{2, 3, 4, 6, 8, 8, 12, 16, 16, 32, 64}[static_cast<std::size_t>(below(11))];
+  // GPUs of a node are alike on the first.
+  const std::string& name = kNames[regular && below(3) == 0 ? 0 : static_cast<std::size_t>(below(kNames.size()))];
+  const int nodes = std::array{1, 2, 3, 4, 6, 8, 8, 12, 16, 16, 32, 64}[static_cast<std::size_t>(below(12))];
   int leaf = std::array{1, 2, 4, 5, 6, 8, 12}[static_cast<std::size_t>(below(7))];
   while (regular && nodes % leaf != 0 && leaf % 2 != 0) --leaf;
   const int leaves = (nodes + leaf - 1) / leaf;
@@ -140,13 +159,15 @@ RandomJob random_job(std::uint64_t seed) {
   static const std::array<std::string, 8> kProtocols{"",           "",     "host",         "staging",
                                                      "cuda-aware", "host", "gpudirect-v1", "gpudirect-v3"};
   // Those that are not named go wherever the ranks are.
-  if (!regular) made.job.workload.protocol = kProtocols[static_cast<std::size_t>(below(kProtocols.size()))];
+  if (!regular || below(2) == 0)
+    made.job.workload.protocol = kProtocols[static_cast<std::size_t>(below(kProtocols.size()))];
   made.text = fmt::format("{} x {} {}{} on {} of {} nodes, fabric {} {} {}{}, {} over '{}'{}", algorithm.name, ranks,
                           workload->name, made.job.place == "spread" ? " spread" : "", name, nodes,
                           to_string(fabric.shape), fmt::join(size, "x"), to_string(fabric.routing),
                           made.platform.within_node.loopback ? " loopback" : "", bytes.count(),
                           made.job.workload.protocol, made.job.workload.sweep.no_verify ? " not verified" : "");
   if (!regular && fabric.is_tree() && leaves > 1 && below(5) == 0) add_fault(made, "leaf0-up0", 0.5 * below(2));
+  if (regular && below(4) == 0) make_training(made, below);
   return made;
 }
 
@@ -159,7 +180,8 @@ std::string ran(RandomJob made, int alike_from) {
                        places_of_ranks(made.platform, made.job.place, made.job.ranks));
     }
     const ReadyJob ready = ready_job(made.platform, made.job);
-    nlohmann::json row{{"simulated", ready.alike.folding ? ready.alike.folding->ranks() : made.job.ranks}};
+    nlohmann::json row{{"simulated", ready.alike.folding ? ready.alike.folding->ranks() : made.job.ranks},
+                       {"within", ready.alike.folding && ready.alike.folding->is_within()}};
     simulate(made.platform, ready.places,
              [&](MeasuredRank& rank) {
                for (const bench::WorkloadPoint& point : bench::measure_workload(rank, ready.plan).points) {
@@ -193,9 +215,10 @@ TEST(Alike, NodesStandForAllThatTheyCanBeMovedTo) {
   const Platform one_switch = machine("selene", 8, FabricShape::one_switch, {});
   const Platform fours = machine("selene", 8, FabricShape::rails, {4, 2});
   const Platform fives = machine("selene", 10, FabricShape::rails, {5, 2});
-  EXPECT_THAT(standing(one_switch, job_of("all-reduce", "hierarchical", 64, 1_MiB)), Pair(8, ""));
+  EXPECT_THAT(standing(one_switch, job_of("all-reduce", "hierarchical", 64, 1_MiB)), Pair(1, ""))
+      << "whatever bit its partner's number differs in, GPUs of a node lie alike to that";
   EXPECT_THAT(standing(one_switch, job_of("all-reduce", "ring", 64, 1_MiB)), Pair(8, ""));
-  EXPECT_THAT(standing(fours, job_of("all-reduce", "hierarchical", 64, 1_MiB)), Pair(8, ""));
+  EXPECT_THAT(standing(fours, job_of("all-reduce", "hierarchical", 64, 1_MiB)), Pair(1, ""));
   EXPECT_THAT(standing(fours, job_of("all-reduce", "ring", 64, 1_MiB)), Pair(8, ""))
       << "from rail 7 to rail 0 each node's message goes over the second level";
   EXPECT_THAT(standing(machine("selene", 8, FabricShape::fat_tree, {4, 2}), job_of("all-reduce", "ring", 64, 1_MiB)),
@@ -203,12 +226,19 @@ TEST(Alike, NodesStandForAllThatTheyCanBeMovedTo) {
   EXPECT_THAT(standing(fives, job_of("all-to-all", "pairwise", 80, Bytes{80 * 8})), Pair(40, ""));
   EXPECT_THAT(
       standing(machine("selene", 16, FabricShape::rails, {6, 3}), job_of("all-reduce", "hierarchical", 128, 1_MiB)),
-      Pair(64, ""))
+      Pair(8, ""))
       << "the last leaf has four nodes, and neighbours can be exchanged";
   EXPECT_THAT(standing(machine("gb200-nvl72", 36, FabricShape::one_switch, {}),
                        job_of("all-reduce", "ring", 144, Bytes{144 * 8})),
               Pair(72, ""))
       << "nodes of a domain share what joins them";
+  EXPECT_THAT(standing(one_switch, job_of("all-reduce", "ring", 8, 1_MiB)), Pair(4, ""))
+      << "from GPU 3 and from GPU 7 messages cross to the other socket";
+  EXPECT_THAT(standing(one_switch, job_of("all-gather", "direct", 8, 1_MiB)), Pair(1, ""));
+  EXPECT_THAT(standing(machine("keeneland-kids", 4, FabricShape::one_switch, {}),
+                       job_of("all-reduce", "hierarchical", 12, Bytes{12 * 8})),
+              Pair(3, ""))
+      << "GPUs without peers go by the driver's own way";
 }
 
 TEST(Alike, WhatDiffersIsSimulatedRankByRank) {
@@ -224,7 +254,7 @@ TEST(Alike, WhatDiffersIsSimulatedRankByRank) {
   EXPECT_THAT(why(one_switch, job_of("all-reduce", "ring", 64, 1_MiB + 8_B)), HasSubstr("other lengths"));
   EXPECT_THAT(why(one_switch, job_of("all-reduce", "ring", 60, Bytes{60 * 8})), HasSubstr("fewer ranks"));
   EXPECT_THAT(why(one_switch, job_of("all-reduce", "", 64, 1_MiB)), HasSubstr("no --algorithm is named"));
-  EXPECT_THAT(why(one_switch, job_of("all-reduce", "ring", 8, 1_MiB)), HasSubstr("on one node"));
+  EXPECT_THAT(why(one_switch, job_of("broadcast", "tree", 8, 1_MiB)), HasSubstr("no two ranks do the same"));
   SimulatedJob spread = ring;
   spread.place = "spread";
   EXPECT_THAT(why(one_switch, spread), HasSubstr("one after the other"));
@@ -244,22 +274,31 @@ TEST(Alike, WhatDiffersIsSimulatedRankByRank) {
   EXPECT_THAT(why(later, ring), HasSubstr("faults come"));
 }
 
-/// Round the circle of five nodes of which one stands for all, and of four by their bits.
+/// Round the circle of five nodes of which one stands for all, and of four by their bits; and so of ranks of a node.
 TEST(Folding, WhoSendsIsWhoWouldSendToTheRankThatStandsForThePeer) {
-  const Folding shift({.move = Folding::Move::shift, .nodes = 5, .standing = {.stride = 1, .count = 5}, .per_node = 2},
-                      {});
+  using Move = Folding::Move;
+  const Folding shift({.all = 5, .count = 5}, {.all = 2}, {}, {});
   EXPECT_EQ(shift.ranks(), 2);
   EXPECT_EQ(shift.standing_for(RankId{7}), RankId{1});
   EXPECT_EQ(shift.seen_by(RankId{2}, RankId{1}), RankId{9}) << "to the next node, from the one before";
   EXPECT_EQ(shift.seen_by(RankId{1}, RankId{0}), RankId{0}) << "within the node as ever";
-  const Folding bits(
-      {.move = Folding::Move::exclusive_or, .nodes = 4, .standing = {.stride = 2, .count = 2}, .per_node = 1}, {});
+  const Folding bits({.move = Move::exclusive_or, .all = 4, .stride = 2, .count = 2}, {.all = 1}, {}, {});
   EXPECT_EQ(bits.seen_by(RankId{3}, RankId{0}), RankId{2});
   EXPECT_EQ(bits.seen_by(RankId{1}, RankId{0}), RankId{0});
-  const Folding pairs({.move = Folding::Move::exclusive_or, .nodes = 6, .standing = {.count = 2}, .per_node = 2}, {});
+  const Folding pairs({.move = Move::exclusive_or, .all = 6, .count = 2}, {.all = 2}, {}, {});
   EXPECT_EQ(pairs.ranks(), 6);
   EXPECT_EQ(pairs.standing_for(RankId{7}), RankId{5}) << "of nodes 2 and 3 the former";
   EXPECT_EQ(pairs.seen_by(RankId{7}, RankId{0}), RankId{2}) << "from node 0 to node 3, as from node 1 to node 2";
+  const Folding one({.all = 3, .count = 3}, {.move = Move::exclusive_or, .all = 4, .count = 4}, {}, {});
+  EXPECT_EQ(one.ranks(), 1);
+  EXPECT_EQ(one.standing_for(RankId{11}), RankId{0});
+  EXPECT_EQ(one.seen_by(RankId{3}, RankId{0}), RankId{3}) << "within the node, to the other end of an exchange";
+  EXPECT_EQ(one.seen_by(RankId{5}, RankId{0}), RankId{9}) << "to the neighbour on the next node, from the one before";
+  const Folding halves({.all = 3, .count = 3}, {.all = 4, .stride = 2, .count = 2}, {}, {});
+  EXPECT_EQ(halves.ranks(), 2);
+  EXPECT_EQ(halves.standing().at(1), 1);
+  EXPECT_EQ(halves.standing_for(RankId{7}), RankId{1});
+  EXPECT_EQ(halves.seen_by(RankId{2}, RankId{1}), RankId{3}) << "1 sends to 2 as 3 does to 0";
 }
 
 TEST(Alike, RandomJobsTakeWhatTheyTakeWithEachRank) {
@@ -272,6 +311,7 @@ TEST(Alike, RandomJobsTakeWhatTheyTakeWithEachRank) {
       [&](std::size_t i) { return ran(random_job(first + i / 2), i % 2 == 0 ? 2 : std::numeric_limits<int>::max()); },
       2, [&](const ChildEnd& end) { texts[end.number] = end.get(); });
   std::size_t folded = 0;
+  std::size_t within = 0;
   double worst = 0;
   for (std::size_t i = 0; i < texts.size(); i += 2) {
     const std::string what = fmt::format("{}: {}", first + i / 2, random_job(first + i / 2).text);
@@ -283,6 +323,7 @@ TEST(Alike, RandomJobsTakeWhatTheyTakeWithEachRank) {
     const auto all = nlohmann::json::parse(texts[i + 1]);
     if (some.at("simulated") == all.at("simulated")) continue;
     ++folded;
+    if (some.at("within").get<bool>()) ++within;
     for (const char* const number : {"us", "most us", "fastest us", "predicted us", "slowest", "steps"}) {
       const double is = some.at(number).get<double>();
       const double should = all.at(number).get<double>();
@@ -291,8 +332,10 @@ TEST(Alike, RandomJobsTakeWhatTheyTakeWithEachRank) {
       EXPECT_LE(off, kNineDigits) << what << ": " << number << " " << is << ", with each rank " << should;
     }
   }
-  std::cout << fmt::format("{} of {} jobs were folded; the worst is {:.1e} off\n", folded, jobs, worst);
+  std::cout << fmt::format("{} of {} jobs were folded, {} also within nodes; the worst is {:.1e} off\n", folded, jobs,
+                           within, worst);
   EXPECT_GE(folded, jobs / 6);
+  EXPECT_GE(within, jobs / 30);
 }
 
 }  // namespace
