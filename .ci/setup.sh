@@ -8,7 +8,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$jobs}
 
 build_packages=(g++ cmake ninja-build pkg-config libsimgrid-dev libopenmpi-dev openmpi-bin libyaml-cpp-dev libcli11-dev
                 libfmt-dev nlohmann-json3-dev libhwloc-dev libpugixml-dev libsqlite3-dev libfftw3-dev zlib1g-dev
-                graphviz libjs-chart.js)
+                libprotozero-dev graphviz libjs-chart.js)
 # Debian 12 and Ubuntu 24.04 have version 16 of the LLVM tools, Debian 13 has 19. Format is what 16 makes of it, for that
 # differs between versions, and is not checked elsewhere. clang-tidy brings clang; its sanitizers are a package more.
 clang_format=clang-format-16

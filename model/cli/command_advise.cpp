@@ -10,6 +10,7 @@
 #include "model/study/advice_report.hpp"
 #include "model/study/idle_options.hpp"
 #include "model/study/jobs/job_advice.hpp"
+#include "model/study/jobs/library_settings.hpp"
 #include "model/study/jobs/mpi_rules.hpp"
 #include "model/study/jobs/tuner_rules.hpp"
 #include "model/study/survey.hpp"
@@ -34,6 +35,8 @@ struct AdviseOptions {
   std::vector<std::string> chunks{};  ///< empty: the default search's
   std::vector<int> depths{};          ///< likewise
   bench::OutputOptions output{};
+  std::filesystem::path settings{};  ///< for `library`; empty: none are asked for
+  std::string library{};
 };
 
 struct WorkloadAdvice {
@@ -165,9 +168,46 @@ void deliver(const AdviceReport& report, const bench::OutputOptions& options,
   if (!options.csv.empty()) bench::write_file(options.csv, to_csv(report));
 }
 
+/// Settings of a library, in the place of advice.
+ExitCode emit_settings(const Platform& platform, const AdviseOptions& options, const std::string& command_line) {
+  bench::require_output("--emit", options.settings);
+  const bench::OutputOptions& output = options.output;
+  if (!output.json.empty() || !output.csv.empty() || output.format != bench::Format::table) {
+    throw UsageError("--emit writes settings alone, no table, --json or --csv");
+  }
+  if (!options.protocols.empty() || !options.chunks.empty() || !options.depths.empty()) {
+    throw UsageError("--emit tries the library's own settings: no -p, --chunk and --depth");
+  }
+  const Question& question = options.question;
+  bench::Progress progress("simulations", bench::ProgressView::standard_error(wall_clock));
+  const SettingsSearch search{.library = options.library,
+                              .places = read_pair(question.pair, platform),
+                              .sizes = bench::size_sweep(options.sweep.begin, options.sweep.end, options.sweep.factor),
+                              .pattern = question.pattern,
+                              .window = bench::window_of(question.pattern, question.window),
+                              .at_once = question.at_once,
+                              .on_progress = progress.listener()};
+  require_two_devices(search.places);
+  note_idle_faults(platform, search.places);
+  note_all(idle_within_node(question.platform.within_node, platform, search.places));
+  const LibrarySettings settings = library_settings(platform, search);
+  progress.clear();
+  std::string command = command_line;
+  std::ranges::replace(command, '\n', ' ');  // within a comment a line ends it
+  bench::write_file(options.settings, to_text(settings, search, platform.name, command));
+  const std::size_t lines = settings.lines.size();
+  std::cout << fmt::format("{}: {} for {}, of {} that change times from {} to {}\n", options.settings.string(),
+                           lines == 0 ? "no setting, for none gains more than the model errs"
+                                      : fmt::format("{} setting{}", lines, lines == 1 ? "" : "s"),
+                           settings.preset, settings.tried.size(), to_string(search.places[0]),
+                           to_string(search.places[1]));
+  return ExitCode::ok;
+}
+
 ExitCode advise(AdviseOptions options, const std::string& command_line) {
   const Question& question = options.question;
   const Platform platform = read_platform(question.platform);
+  if (!options.settings.empty()) return emit_settings(platform, options, command_line);
   SurveyPlan plan{.places = read_pair(question.pair, platform),
                   .pattern = question.pattern,
                   .window = bench::window_of(question.pattern, question.window),
@@ -340,6 +380,14 @@ void add_search_options(CLI::App& command, AdviseOptions& options) {
       command, options.output,
       {{"table", bench::Format::table}, {"csv", bench::Format::csv}, {"json", bench::Format::json}},
       "protocol at a size");
+  auto* const emit = command.add_option("--emit", options.settings, "Write settings for the library of --for instead")
+                         ->type_name("FILE")
+                         ->group("Output");
+  auto* const library = command.add_option("--for", options.library, "ucx: ucx.conf; mvapich2: its environment")
+                            ->check(CLI::IsMember({"ucx", "mvapich2"}))
+                            ->group("Output");
+  emit->needs(library);
+  library->needs(emit);
   bench::add_examples(command, {"twinlink-sim advise --platform keeneland-kids --from 0/0 --to 1/0",
                                 "twinlink-sim advise --platform h200-nvlink -p gpudirect-v1,staging -b 64K -e 4M",
                                 "twinlink-sim advise workload all-reduce --platform selene --ranks 16 -b 64M"});

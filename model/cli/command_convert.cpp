@@ -19,6 +19,7 @@
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/results/output_files.hpp"
 #include "protocols/bench/workload/measure_workload.hpp"
+#include "protocols/bench/workload/recorded/chakra_job.hpp"
 #include "protocols/bench/workload/recorded/mpi_file.hpp"
 #include "protocols/bench/workload/recorded/recorded_files.hpp"
 #include "protocols/core/errors.hpp"
@@ -86,7 +87,15 @@ ExitCode convert(const ConvertOptions& options, const std::string& command_line)
     return write_job(options, notes, job.calls() <= kMostPlayed,
                      [&](const bench::Part& part) { job.write(heading, part); });
   }
-  bench::RecordedFiles recorded = bench::read_recorded(options.files);
+  const std::vector<std::filesystem::path> files = bench::files_in_folders(options.files);
+  if (bench::is_chakra_job(files)) {
+    const bench::ChakraJob job(files);
+    std::vector<std::string> notes = job.notes();
+    std::ranges::copy(job.times(), std::back_inserter(notes));
+    const std::vector<std::string> heading = heading_of("traces of Chakra", notes);
+    return write_job(options, job.notes(), true, [&](const bench::Part& part) { part(job.text(heading)); });
+  }
+  bench::RecordedFiles recorded = bench::read_recorded(files);
   std::vector<std::string> notes = recorded.profiles.notes;
   std::ranges::move(workloads::goal::recorded_times(recorded.profiles.ranks), std::back_inserter(notes));
   const std::vector<std::string> heading = heading_of(recorded.kind, notes);
@@ -100,20 +109,22 @@ ExitCode convert(const ConvertOptions& options, const std::string& command_line)
 void add_convert_command(Program& program) {
   auto* command = program.app.add_subcommand("convert",
                                              "Write a recorded job for 'workload': from what 'twinlink-real record' or "
-                                             "NCCL's recorders wrote, or from profiles "
-                                             "of PyTorch");
+                                             "NCCL's recorders wrote, from profiles of PyTorch, or from execution "
+                                             "traces of MLCommons Chakra");
   const auto options = std::make_shared<ConvertOptions>();
   command
       ->add_option("files", options->files,
                    "What 'twinlink-real record', libnccl-profiler-twinlink.so, NCCL Inspector or torch.profiler have "
-                   "written: the folder, or of the last three all files of the job")
+                   "written, or NAME.RANK.et of Chakra, with a JSON file of its groups: the folder, or of all but the "
+                   "first all files of the job")
       ->required()
       ->type_name("FOLDER|FILE...");
   command->option_defaults()->group("Output");
   command->add_option("--out", options->out, "The file to write")->required()->type_name("NEW.goal");
   bench::add_examples(
-      *command, {"twinlink-sim convert rank0.json rank1.json --out job.goal",
-                 "twinlink-sim convert rank*.json.gz --out job.goal", "twinlink-sim convert job/ --out job.goal"});
+      *command,
+      {"twinlink-sim convert rank0.json rank1.json --out job.goal", "twinlink-sim convert rank*.json.gz --out job.goal",
+       "twinlink-sim convert job/ --out job.goal", "twinlink-sim convert trace.*.et groups.json --out job.goal"});
   command->callback([&program, options] {
     program.action = [&program, options] { return convert(*options, program.command_line); };
   });

@@ -37,6 +37,9 @@ constexpr std::array kTargets{
     Target{"kineto", read_kineto},
     Target{"nccl-record", read_nccl_record},
     Target{"mpi", read_mpi},
+#ifdef TWINLINK_FUZZ_CHAKRA
+    Target{"chakra", read_chakra},
+#endif
 };
 
 class ScratchFolder {

@@ -62,5 +62,6 @@ void read_goal(const std::string& text);
 void read_kineto(const std::string& text);
 void read_nccl_record(const std::string& text);
 void read_mpi(const std::string& text);
+void read_chakra(const std::string& text);
 
 }  // namespace twinlink::fuzz

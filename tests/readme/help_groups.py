@@ -38,7 +38,7 @@ OF_COMMAND = {
     "sim explain": {"Message": "protocol size preset chunk depth option layout pack compare"},
     "sim workload": {"Arrays": "from to pack"},
     "real workload": {"Arrays": "from to pack"},
-    "sim advise": {"Search": "protocol chunk depth option", "Output": "jobs"},
+    "sim advise": {"Search": "protocol chunk depth option", "Output": "emit for jobs"},
     "sim advise workload": {"Arrays": "from to pack", "Output": "emit for jobs"},
     "sim sensitivity workload": {"Arrays": "from to pack", "Output": "jobs"},
     "sim diff workload": {"Arrays": "from to pack", "Output": "jobs"},

@@ -1,7 +1,13 @@
 // 'twinlink-sim advise' and 'explain --compare' as a user runs them.
 #include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <regex>
 #include <string>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "tests/model/cli/sim_program.hpp"
@@ -214,6 +220,87 @@ TEST(CompareProgram, JsonHoldsTheReferencesApart) {
   for (const nlohmann::json& choice : point.at("ranking")) EXPECT_NE(choice.at("protocol"), "host");
   ASSERT_EQ(point.at("references").size(), 1U);
   EXPECT_EQ(point.at("references").at(0).at("protocol"), "host");
+}
+
+/// What advise writes for a library, and how it ends.
+struct Emitted {
+  std::string printed{};
+  std::string text{};
+};
+Emitted settings_for(const std::string& library, const std::string& job, int code = 0) {
+  const std::string file = ::testing::TempDir() + "twinlink-settings";
+  std::remove(file.c_str());
+  Emitted all{.printed = said("advise " + job + " --emit " + file + " --for " + library, code)};
+  std::ifstream stream(file);
+  all.text.assign(std::istreambuf_iterator<char>(stream), {});
+  return all;
+}
+
+/// The file's reason for `line`: "# SIZE: T us, T us without this line: N % less".
+struct Gain {
+  std::string size{};
+  double with = 0;
+  double without = 0;
+};
+Gain gain_of(const std::string& text, const std::string& line) {
+  const std::regex reason("# (\\S+): (\\S+) us, (\\S+) us without this line: \\d+ % less\n" + line + "\n");
+  std::smatch found;
+  EXPECT_TRUE(std::regex_search(text, found, reason)) << text;
+  return found.empty() ? Gain{} : Gain{found[1], std::stod(found[2]), std::stod(found[3])};
+}
+
+TEST(AdviseProgram, SettingsOfALibraryGainWhatRunSays) {
+  const std::string within = kKids + "--from 0/1 --to 0/2 ";
+  const Emitted mvapich2 = settings_for("mvapich2", within + "-f 4");
+  EXPECT_THAT(mvapich2.printed, HasSubstr(": 1 setting for mvapich2, of 2 that change times from 0/1 to 0/2"));
+  std::smatch limit;
+  ASSERT_TRUE(std::regex_search(mvapich2.text, limit, std::regex("\nMV2_CUDA_IPC_THRESHOLD=([0-9]+)\n")));
+  const Gain ipc = gain_of(mvapich2.text, "MV2_CUDA_IPC_THRESHOLD=" + limit[1].str());
+  const std::string run = within + "-p cuda-aware --preset mvapich2 ";
+  const std::string at = " -b " + ipc.size + " -e " + ipc.size;
+  EXPECT_NEAR(time_of_run(run + at), ipc.without, 0.005);
+  EXPECT_NEAR(time_of_run(run + "-o ipc_from=" + limit[1].str() + at), ipc.with, 0.005);
+  // The least size that goes another way gains more than the model errs, and the next smaller one would not.
+  const auto gain = [&](std::uint64_t size) {
+    const std::string sweep = fmt::format(" -b {0} -e {0}", size);
+    return 1 - time_of_run(run + "-o ipc_from=1" + sweep) / time_of_run(run + sweep);
+  };
+  const std::uint64_t least = std::stoull(limit[1]);
+  EXPECT_GT(gain(least), 0.12);
+  EXPECT_LE(gain(least / 4), 0.12);
+
+  const std::string between = kKids + "--from 0/0 --to 1/0 ";
+  const Emitted ucx = settings_for("ucx", between + "-f 4");
+  const Gain piece = gain_of(ucx.text, "UCX_RNDV_FRAG_SIZE=host:131072");
+  const std::string pieces = between + "-p cuda-aware --preset ucx -b " + piece.size + " -e " + piece.size;
+  EXPECT_NEAR(time_of_run(pieces), piece.without, 0.005);
+  EXPECT_NEAR(time_of_run(pieces + " --chunk 128K"), piece.with, 0.005);
+  EXPECT_GT(1 - piece.with / piece.without, 0.16);
+}
+
+TEST(AdviseProgram, ASettingThatHoldsForHostMemoryAsWellIsAComment) {
+  const Emitted ucx = settings_for("ucx", kKids + "--from 0/1 --to 0/2 -f 4");
+  EXPECT_THAT(ucx.printed, HasSubstr(": 1 setting for ucx, of 1 that change times"));
+  EXPECT_THAT(ucx.text, AllOf(HasSubstr(" % less\n# Only for programs without small messages of host memory in a node"),
+                              HasSubstr("\n# UCX_RNDV_THRESH=intra:"), Not(HasSubstr("\nUCX_"))));
+}
+
+TEST(AdviseProgram, WritesNoSettingThatGainsLessThanTheModelErrs) {
+  const Emitted idle = settings_for("ucx", "--platform keeneland-kfs-rdma --from 0/0 --to 1/0 -f 16");
+  EXPECT_THAT(idle.printed, HasSubstr("no setting, for none gains more than the model errs"));
+  EXPECT_THAT(idle.text, AllOf(HasSubstr("# Tried: UCX_IB_GPU_DIRECT_RDMA\n# Nothing gains so much.\n"),
+                               Not(HasSubstr("\nUCX_"))));
+}
+
+TEST(AdviseProgram, RefusesSettingsThatItKnowsNothingOf) {
+  const Emitted nothing = settings_for("ucx", kKids + "--from 0/0 --to 0/1 -f 16", 77);
+  EXPECT_THAT(nothing.printed, HasSubstr("no message between 0/0 and 0/1 depends on any setting that is modelled"));
+  EXPECT_EQ(nothing.text, "");
+  const std::string job = kKids + "--from 0/1 --to 0/2 -f 16 ";
+  EXPECT_THAT(settings_for("ucx", job + "-p staging", 2).printed, HasSubstr("no -p, --chunk and --depth"));
+  EXPECT_THAT(settings_for("ucx", job + "--json x.json", 2).printed, HasSubstr("settings alone"));
+  EXPECT_THAT(settings_for("openmpi", job, 2).printed, HasSubstr("openmpi not in {ucx,mvapich2}"));
+  EXPECT_THAT(said("advise " + job + "--for ucx", 2), HasSubstr("--emit"));
 }
 
 }  // namespace

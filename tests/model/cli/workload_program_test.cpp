@@ -122,6 +122,25 @@ TEST(WorkloadProgram, PlaysWhatNcclHasRecorded) {
   EXPECT_THAT(printed, HasSubstr("# messages: 1 a rank"));
 }
 
+TEST(WorkloadProgram, PlaysTracesOfChakra) {
+  const std::string job = ::testing::TempDir() + "twinlink-chakra.goal";
+  EXPECT_THAT(said("convert tests/data/chakra --out " + job),
+              AllOf(HasSubstr("2 ranks, 2 collectives and messages, 6 nodes that compute beside them; calcs of the "
+                              "longest chain 160 us"),
+                    HasSubstr("up to 3 us of a rank's computing are cut off")));
+  std::string printed;
+  const double by_nccl = first_point(kOn + job + " -p nccl", &printed).at("time_us").get<double>();
+  EXPECT_THAT(printed, HasSubstr("recorded 60.00 us"));
+  // 10 us of the host and 100 us of the GPU before the sum, 50 us behind it. Here it is 1 us before, in which what
+  // comes is asked for as well.
+  const std::string sum = "  c: calc 1000\n  a: all_reduce 1048576b in 0\n  a requires c\n}\n";
+  const std::string alone = kOn + trace_file("twinlink-sum-alone.goal",
+                                             "num_ranks 2\ngroup 0 { 0-1 }\nrank 0 {\n" + sum + "rank 1 {\n" + sum);
+  const auto time_of = [](const std::string& arguments) { return first_point(arguments).at("time_us").get<double>(); };
+  EXPECT_NEAR(by_nccl, 159 + time_of(alone + " -p nccl"), 1e-5);
+  EXPECT_NEAR(time_of(kOn + job + " -p gpudirect-v2"), 159 + time_of(alone + " -p gpudirect-v2"), 1e-5);
+}
+
 TEST(WorkloadProgram, WithoutAProtocolTheShortestWaysAreTaken) {
   struct Choice {
     std::string where;

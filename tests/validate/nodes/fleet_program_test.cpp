@@ -1,6 +1,8 @@
 // `twinlink-validate fleet` as a user runs it: what it reads, refuses and says, and what it keeps.
 #include <filesystem>
 #include <fstream>
+#include <regex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -75,6 +77,34 @@ TEST_F(FleetProgram, FindsTheSlowOneInTextsOfOtherTools) {
   EXPECT_THAT(fleet("--explain 0").out, HasSubstr("of 1 nodes that are slower no part was looked for"));
   EXPECT_EQ(fleet("--report fleet.json").code, 1);
   EXPECT_EQ(json::parse(read("fleet.json")).at("nodes").size(), 10U);
+}
+
+/// Names of our metrics that stand behind `before`.
+std::set<std::string> metrics_in(const std::string& text, const std::string& before) {
+  const std::regex name(before + "(twinlink_[a-z_]+)");
+  std::set<std::string> names;
+  for (std::sregex_iterator found(text.begin(), text.end(), name), end; found != end; ++found)
+    names.insert((*found)[1]);
+  return names;
+}
+
+TEST_F(FleetProgram, TheDashboardShowsAllMetricsAndNoOthers) {
+  put_nodes();
+  EXPECT_EQ(fleet("--metrics fleet.prom").code, 1);
+  const std::set<std::string> written = metrics_in(read("fleet.prom"), "# TYPE ");
+  EXPECT_EQ(written.size(), 5U);
+  std::ifstream file(TWINLINK_SOURCE_DIR "/validate/scripts/fleet-dashboard.json");
+  const json dashboard = json::parse(file);
+  std::string shown;
+  std::set<int> ids;
+  for (const json& panel : dashboard.at("panels")) {
+    EXPECT_TRUE(ids.insert(panel.at("id").get<int>()).second) << panel;
+    EXPECT_EQ(panel.at("datasource").at("uid"), "$source");
+    for (const json& target : panel.at("targets")) shown += target.at("expr").get<std::string>() + "\n";
+  }
+  EXPECT_EQ(metrics_in(shown, ""), written);
+  const json& chosen = dashboard.at("templating").at("list").at(1).at("query").at("query");
+  EXPECT_THAT(written, ::testing::IsSupersetOf(metrics_in(chosen.get<std::string>(), "")));
 }
 
 TEST_F(FleetProgram, WhatDoesNotBelongTogetherIsSaidAndLeftOut) {

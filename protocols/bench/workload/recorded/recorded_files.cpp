@@ -50,9 +50,14 @@ std::vector<fs::path> files_in(const fs::path& path) {
 
 }  // namespace
 
-RecordedFiles read_recorded(const std::vector<fs::path>& files) {
+std::vector<fs::path> files_in_folders(const std::vector<fs::path>& paths) {
   std::vector<fs::path> all;
-  for (const fs::path& file : files) std::ranges::copy(files_in(file), std::back_inserter(all));
+  for (const fs::path& path : paths) std::ranges::copy(files_in(path), std::back_inserter(all));
+  return all;
+}
+
+RecordedFiles read_recorded(const std::vector<fs::path>& paths) {
+  const std::vector<fs::path> all = files_in_folders(paths);
   const Kind& kind = kind_of(all.at(0));
   for (const fs::path& file : all) {
     const Kind& other = kind_of(file);

@@ -14,8 +14,11 @@ struct RecordedFiles {
   Profiles profiles{};
 };
 
-/// Of files and of folders, which stand for all files in them. An InputError for files of several kinds, and as their
-/// readers say.
-RecordedFiles read_recorded(const std::vector<std::filesystem::path>& files);
+/// Files, and those in folders: none whose name begins with a dot, and none of folders below. An InputError for an
+/// empty folder.
+std::vector<std::filesystem::path> files_in_folders(const std::vector<std::filesystem::path>& paths);
+
+/// Of files and of folders. An InputError for files of several kinds, and as their readers say.
+RecordedFiles read_recorded(const std::vector<std::filesystem::path>& paths);
 
 }  // namespace twinlink::bench
