@@ -35,6 +35,8 @@ std::vector<Mark> marks_of(const Shape& shape, std::uint64_t elements, std::uint
   return marks;
 }
 
+}  // namespace
+
 Schedule all_reduce_of(const Shape& shape, int rank, std::uint64_t elements) {
   return {.data = elements,
           .before = marks_of(shape, elements, value_of(shape, rank)),
@@ -59,24 +61,23 @@ Schedule reduce_scatter_of(const Shape& shape, int rank, std::uint64_t elements)
   return schedule;
 }
 
-/// Sends a slice and receives the peer's into the scratch buffer, to be added to `into`.
-Step exchange_and_add(int peer, const Slice& send, const Slice& into) {
-  const Slice arrived{Where::scratch, 0, into.length};
-  return {.transfers = {{peer, send, arrived}}, .locals = {{Local::Kind::add, into, arrived}}};
+Schedule reduce_of(const Shape& shape, int rank, std::uint64_t elements) {
+  Schedule schedule = all_reduce_of(shape, rank, elements);
+  if (rank != 0) schedule.after.clear();
+  return schedule;
 }
 
-void receive_and_add(Schedule& schedule, int peer, const Slice& into) {
-  schedule.steps.push_back(exchange_and_add(peer, {}, into));
-  schedule.scratch = std::max(schedule.scratch, into.length);
+Schedule broadcast_of(const Shape& shape, int rank, std::uint64_t elements) {
+  Schedule schedule{.data = elements, .after = {{all_of(elements), value_of(shape, 0)}}};
+  if (rank == 0) schedule.before = schedule.after;
+  return schedule;
 }
 
-void send_only(Schedule& schedule, int peer, const Slice& what) {
-  schedule.steps.push_back({.transfers = {{peer, what, {}}}});
+Schedule barrier_of(const Shape& shape, int rank) {
+  return {.data = 1, .before = {{all_of(1), value_of(shape, rank)}}};
 }
 
-void receive_only(Schedule& schedule, int peer, const Slice& into) {
-  schedule.steps.push_back({.transfers = {{peer, {}, into}}});
-}
+namespace {
 
 void reduce_to_first(Schedule& schedule, int ranks, int rank, const Slice& whole) {
   for (int distance = 1; distance < ranks; distance *= 2) {
@@ -196,15 +197,8 @@ Schedule direct_reduce_scatter(const Shape& shape, int rank, std::uint64_t eleme
 }
 
 Schedule tree_broadcast(const Shape& shape, int rank, std::uint64_t elements) {
-  Schedule schedule{.data = elements, .after = {{all_of(elements), value_of(shape, 0)}}};
-  if (rank == 0) schedule.before = schedule.after;
+  Schedule schedule = broadcast_of(shape, rank, elements);
   broadcast_from_first(schedule, shape.ranks, rank, all_of(elements));
-  return schedule;
-}
-
-Schedule reduce_of(const Shape& shape, int rank, std::uint64_t elements) {
-  Schedule schedule = all_reduce_of(shape, rank, elements);
-  if (rank != 0) schedule.after.clear();
   return schedule;
 }
 
@@ -232,7 +226,7 @@ Schedule chain_broadcast(const Shape& shape, int rank, std::uint64_t elements) {
 }
 
 Schedule dissemination_barrier(const Shape& shape, int rank, std::uint64_t) {
-  Schedule schedule{.data = 1, .before = {{all_of(1), value_of(shape, rank)}}};
+  Schedule schedule = barrier_of(shape, rank);
   for (int distance = 1; distance < shape.ranks; distance *= 2) {
     const Slice arrived{Where::scratch, schedule.scratch++, 1};
     const int to = (rank + distance) % shape.ranks;
