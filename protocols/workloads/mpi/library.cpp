@@ -25,9 +25,9 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-/// By the row of the ranks.
+/// By the row of the ranks. One that is alone sends nothing by any.
 std::string_view named_by(const Table& table, int ranks, Bytes bytes) {
-  const auto behind = std::ranges::upper_bound(table.rows, ranks, {}, &Row::ranks);
+  const auto behind = std::ranges::upper_bound(table.rows, std::max(ranks, 2), {}, &Row::ranks);
   std::string_view left = std::prev(behind)->choices;
   while (true) {
     const std::string_view name = take_word(left);
@@ -39,8 +39,9 @@ std::string_view named_by(const Table& table, int ranks, Bytes bytes) {
   }
 }
 
-bool has(Needs needs, int ranks, std::uint64_t elements) {
+bool has(Needs needs, int ranks, Bytes size) {
   const auto n = static_cast<unsigned>(ranks);
+  const std::uint64_t elements = elements_of(size);
   switch (needs) {
     case Needs::nothing:
       return true;
@@ -52,6 +53,8 @@ bool has(Needs needs, int ranks, std::uint64_t elements) {
       return std::has_single_bit(n);
     case Needs::even_ranks:
       return n % 2 == 0;
+    case Needs::element_to_mebibyte:
+      return elements > n && size <= 1_MiB * n;
   }
   return false;
 }
@@ -68,6 +71,8 @@ std::string_view to_text(Needs needs) {
       return "a power of two ranks";
     case Needs::even_ranks:
       return "an even number of ranks";
+    case Needs::element_to_mebibyte:
+      return "more elements than ranks, and at most 1 MiB for each";
   }
   return {};
 }
@@ -89,7 +94,7 @@ const Library& find_library(std::string_view said, std::string_view preset) {
   std::string known;
   for (const Library& library : all_libraries()) {
     if (library.name.find(' ') == std::string_view::npos) continue;
-    known += (known.empty() ? "" : " and ") + std::string(library.name);
+    known += (known.empty() ? "" : ", ") + std::string(library.name);
   }
   throw UsageError("--algorithm tuned: " +
                    (named.empty() ? std::string("the platform names no MPI library")
@@ -124,8 +129,11 @@ Choice choose(const Library& library, std::string_view workload, int ranks, Byte
   std::string why(library.name);
   // What it takes otherwise needs nothing.
   const auto ruled = std::ranges::find(table->algorithms, name, [](const auto& each) { return each.algorithm.name; });
-  if (ruled != table->algorithms.end() && !has(ruled->needs, ranks, elements_of(size))) {
+  if (ruled != table->algorithms.end() && !has(ruled->needs, ranks, size)) {
     why += ": " + std::string(name) + " needs " + std::string(to_text(ruled->needs));
+    if (ruled->otherwise.empty()) {
+      throw UsageError("--algorithm tuned: " + why + ", and what the library takes otherwise is not here");
+    }
     name = ruled->otherwise;
   }
   for (const LibraryAlgorithm& each : table->algorithms) {

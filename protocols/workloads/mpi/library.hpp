@@ -10,20 +10,21 @@
 
 namespace twinlink::workloads::mpi {
 
-/// What an algorithm needs of a call; where that is lacking the library takes another one.
+/// What an algorithm needs of a call; where that is lacking the library takes another one, or one that is not here.
 enum class Needs {
   nothing,
   element_for_each,    ///< as many elements as ranks
   element_of_power,    ///< as many elements as the largest power of two among the ranks
   power_of_two_ranks,  ///< of which others are refused by the algorithm
   even_ranks,
+  element_to_mebibyte,  ///< more elements than ranks, and at most 1 MiB for each
 };
 
 /// By the library's own name, with its own order of messages.
 struct LibraryAlgorithm {
   Algorithm algorithm;
   Needs needs = Needs::nothing;
-  std::string_view otherwise{};  ///< what it takes then
+  std::string_view otherwise{};  ///< what it takes then; empty: that is not here
   // Of one that is made of two other collectives of the library: what these go by. Empty: any.
   std::string_view reduce{};
   std::string_view broadcast{};
@@ -69,7 +70,7 @@ struct Choice {
   std::string why;  ///< "openmpi 4.1: ring, which needs an element for each rank"
 };
 /// What the library takes for `size` of a collective, as catalogue.hpp counts it. A UsageError for a workload of which
-/// it has no rule.
+/// it has no rule, and for an algorithm that is not here.
 Choice choose(const Library& library, std::string_view workload, int ranks, Bytes size);
 
 }  // namespace twinlink::workloads::mpi

@@ -276,8 +276,19 @@ constexpr std::array kTables{
     Table{.workload = "all-to-all", .for_each_rank = true, .rows = kAllToAllRows, .algorithms = kAllToAll},
     Table{.workload = "barrier", .by_nodes = true, .rows = kBarrierRows, .algorithms = kBarrier}};
 
+// Of 4.0.0 to 4.0.7, in the same file at v4.0.5: an all-reduce from 10000 B on goes in a ring, whose parts are cut into
+// segments where there are more than 1 MiB for each rank. Other collectives are not here.
+constexpr std::array kAllReduceRows40{Row{2, "recursive_doubling 10000 ring"}};
+constexpr std::array kAllReduce40{
+    LibraryAlgorithm{{"recursive_doubling", "all bytes with the nearest, then with those twice as far", kLogAll, any,
+                      recursive_doubling_all_reduce}},
+    LibraryAlgorithm{{"ring", "each part goes round twice", "2 (n-1) (a + S/n/b)", any, ring_all_reduce},
+                     Needs::element_to_mebibyte}};
+constexpr std::array kTables40{Table{
+    .workload = "all-reduce", .adds = true, .copies_gpus = true, .rows = kAllReduceRows40, .algorithms = kAllReduce40}};
+
 constexpr std::array kLibraries{
-    Library{"openmpi 4.1", kTables, {}},
+    Library{"openmpi 4.0", kTables40, {}}, Library{"openmpi 4.1", kTables, {}},
     Library{"openmpi 5.0", kTables, "from 5.0 on it goes by coll/han between nodes, whose rules are not here"},
     Library{"openmpi", kTables,
             "4.1 goes by coll/tuned between nodes and 5.0 by coll/han, and the platform does not say which runs: --set "

@@ -128,6 +128,19 @@ TEST(OpenMpi, TakesWhatItsDecisionFunctionsSay) {
   }
 }
 
+/// In v4.0.5: from 10000 B on a ring, up to 1 MiB for each rank.
+TEST(OpenMpi, HadAnotherRuleForAllReducesBefore) {
+  const Library& before = find_library("openmpi 4.0.5", "");
+  const auto chosen_before = [&](std::uint64_t bytes) {
+    return choose(before, "all-reduce", 4, Bytes{bytes}).algorithm->name;
+  };
+  EXPECT_EQ(chosen_before(9999), "recursive_doubling");
+  EXPECT_EQ(chosen_before(10000), "ring");
+  EXPECT_EQ(chosen_before(4 << 20), "ring");
+  EXPECT_THAT(said_by<UsageError>([&] { chosen_before((4 << 20) + 8); }), HasSubstr("at most 1 MiB for each"));
+  EXPECT_THAT(said_by<UsageError>([&] { choose(before, "broadcast", 4, 1_KiB); }), HasSubstr("no rule for broadcast"));
+}
+
 TEST(OpenMpi, TakesAnotherOneWhereAnAlgorithmLacksSomething) {
   EXPECT_EQ(chosen("all-reduce", 16, 63), "recursive_doubling") << "a ring of 16 ranks has no 7 elements";
   EXPECT_EQ(chosen("all-reduce", 32, 32 * 8 - 1), "basic_linear") << "nor do halves of 32 ranks have 31";
@@ -135,6 +148,14 @@ TEST(OpenMpi, TakesAnotherOneWhereAnAlgorithmLacksSomething) {
   EXPECT_EQ(chosen("all-gather", 15, 1 << 20), "bruck") << "of no power of two";
   EXPECT_EQ(chosen("all-gather", 33, 33 * 1024), "ring") << "of an odd number";
   EXPECT_EQ(chosen("reduce", 2, 7), "linear");
+  for (const Table& table : openmpi().tables) {
+    for (const std::uint64_t bytes : {8ULL, 1ULL << 20U}) {
+      const Algorithm& alone = *choose(openmpi(), table.workload, 1, Bytes{bytes}).algorithm;
+      for (const Step& step : alone.schedule({1, 1}, 0, bytes / 8).steps) {
+        EXPECT_TRUE(step.transfers.empty()) << table.workload << " with nobody";
+      }
+    }
+  }
   EXPECT_EQ(choose(openmpi(), "all-gather", 33, Bytes{33 * 1024}).why,
             "openmpi 4.1: neighbor needs an even number of ranks");
 }
@@ -355,7 +376,7 @@ TEST(MpiLibraries, AreFoundByNameAndVersion) {
   };
   EXPECT_THAT(said("", "cray-mpich"), HasSubstr("by which rules cray-mpich chooses algorithms is not known here"));
   EXPECT_THAT(said("openmpi 3.1", ""), HasSubstr("openmpi 3.1"));
-  EXPECT_THAT(said("openmpi 4.10", ""), HasSubstr("those of openmpi 4.1 and openmpi 5.0 are"));
+  EXPECT_THAT(said("openmpi 4.10", ""), HasSubstr("those of openmpi 4.0, openmpi 4.1, openmpi 5.0 are"));
   EXPECT_THAT(said("", ""), HasSubstr("the platform names no MPI library"));
 }
 
