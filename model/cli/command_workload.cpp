@@ -169,6 +169,7 @@ ExitCode run(Options options, const Program& program) {
     }
     options.job.workload.settings_between.library = options.job.workload.settings_between_domains.library =
         platform.library;
+    options.job.workload.mpi = mpi_of(platform);
     bench::WorkloadPlan plan = make_plan(options.job.workload, {});
     if (plan.array() != nullptr) throw UsageError("--jobs and --background: not of " + plan.name());
     return run_jobs(options, std::move(plan), platform, command_line);

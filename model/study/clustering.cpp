@@ -79,7 +79,8 @@ class ClusterRun {
       }
       bench::meet_all(rank, patience);
       bench::WorkloadPlan plan = plan_of(group, i);
-      if (auto* const work = std::get_if<bench::Scheduled>(&plan.work); group < jobs_ && work != nullptr) {
+      if (auto* const work = std::get_if<bench::Scheduled>(&plan.work);
+          group < jobs_ && work != nullptr && plan.tuned == nullptr) {
         work->algorithms = {&find_algorithm(*work->workload, points_[i].jobs[group].algorithm)};
       }
       plan.company = {.meet = [&] { bench::meet_all(rank, patience); },
@@ -112,6 +113,8 @@ class ClusterRun {
     if (is_job) return plan;
     work->workload = cluster_.background;
     work->training.reset();
+    work->sums = bench::Sums::on_gpus;
+    plan.tuned = nullptr;
     work->algorithms = {&cluster_.background->algorithms.front()};
     plan.warmup = 0;
     plan.iterations = 1;

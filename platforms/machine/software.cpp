@@ -81,11 +81,12 @@ std::string to_string(const Version& version) {
 }
 
 std::optional<std::pair<std::string, Version>> parse_library(std::string_view text) {
-  const std::size_t space = text.find(' ');
-  if (space == 0 || space == std::string_view::npos) return std::nullopt;
-  auto version = parse_version(text.substr(space + 1));
+  std::size_t between = text.find(' ');
+  if (between == std::string_view::npos) between = text.rfind('-');
+  if (between == 0 || between == std::string_view::npos) return std::nullopt;
+  auto version = parse_version(text.substr(between + 1));
   if (!version) return std::nullopt;
-  std::string name(text.substr(0, space));
+  std::string name(text.substr(0, between));
   std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return std::pair(std::move(name), *std::move(version));
 }

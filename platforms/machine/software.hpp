@@ -56,7 +56,7 @@ Software read_software(Section& section);
 inline constexpr std::array<std::string_view, 7> kLibraries{"mvapich2", "mvapich2-gdr", "openmpi",       "ucx",
                                                             "spectrum", "cray-mpich",   "cray-mpich-gni"};
 
-/// Splits "mvapich2 1.8" into name and version. Nothing for a text of another form.
+/// Splits "mvapich2 1.8", or "mvapich2-1.8", into name and version. Nothing for a text of another form.
 std::optional<std::pair<std::string, Version>> parse_library(std::string_view text);
 
 }  // namespace twinlink::platforms

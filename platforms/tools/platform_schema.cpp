@@ -180,7 +180,7 @@ Json software() {
   return object({{"cuda", version},
                  {"driver", version},
                  {"kernel", version},
-                 {"mpi", matching("^[^ ]+ [0-9]+(\\.[0-9]+)*(-.*)?$")},
+                 {"mpi", matching("^[^ ]+[ -][0-9]+(\\.[0-9]+)*(-.*)?$")},
                  {"kernel_patch", flag},
                  {"nic_interop", flag}});
 }

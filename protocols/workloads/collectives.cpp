@@ -37,6 +37,8 @@ std::vector<Mark> marks_of(const Shape& shape, std::uint64_t elements, std::uint
   return marks;
 }
 
+}  // namespace
+
 Schedule all_reduce_of(const Shape& shape, int rank, std::uint64_t elements) {
   return {.data = elements,
           .before = marks_of(shape, elements, value_of(shape, rank)),
@@ -61,24 +63,23 @@ Schedule reduce_scatter_of(const Shape& shape, int rank, std::uint64_t elements)
   return schedule;
 }
 
-/// Sends a slice and receives the peer's into the scratch buffer, to be added to `into`.
-Step exchange_and_add(int peer, const Slice& send, const Slice& into) {
-  const Slice arrived{Where::scratch, 0, into.length};
-  return {.transfers = {{peer, send, arrived}}, .locals = {{Local::Kind::add, into, arrived}}};
+Schedule reduce_of(const Shape& shape, int rank, std::uint64_t elements) {
+  Schedule schedule = all_reduce_of(shape, rank, elements);
+  if (rank != 0) schedule.after.clear();
+  return schedule;
 }
 
-void receive_and_add(Schedule& schedule, int peer, const Slice& into) {
-  schedule.steps.push_back(exchange_and_add(peer, {}, into));
-  schedule.scratch = std::max(schedule.scratch, into.length);
+Schedule broadcast_of(const Shape& shape, int rank, std::uint64_t elements) {
+  Schedule schedule{.data = elements, .after = {{all_of(elements), value_of(shape, 0)}}};
+  if (rank == 0) schedule.before = schedule.after;
+  return schedule;
 }
 
-void send_only(Schedule& schedule, int peer, const Slice& what) {
-  schedule.steps.push_back({.transfers = {{peer, what, {}}}});
+Schedule barrier_of(const Shape& shape, int rank) {
+  return {.data = 1, .before = {{all_of(1), value_of(shape, rank)}}};
 }
 
-void receive_only(Schedule& schedule, int peer, const Slice& into) {
-  schedule.steps.push_back({.transfers = {{peer, {}, into}}});
-}
+namespace {
 
 void reduce_to_first(Schedule& schedule, int ranks, int rank, const Slice& whole) {
   for (int distance = 1; distance < ranks; distance *= 2) {
@@ -126,7 +127,7 @@ Schedule halving_all_reduce(const Shape& shape, int rank, std::uint64_t elements
   if (paired) receive_and_add(schedule, rank - 1, whole);
   const int self = paired ? rank / 2 : rank - beyond;
   const auto rank_of = [&](int number) { return number < beyond ? 2 * number + 1 : number + beyond; };
-  const std::vector<Half> halves = halves_of(power, self, whole, Halving::far_first, rank_of);
+  const std::vector<Half> halves = halves_of(power, self, whole, rank_of);
   halving_reduce_scatter(schedule, halves);
   doubling_all_gather(schedule, halves);
   if (paired) send_only(schedule, rank - 1, whole);
@@ -138,14 +139,14 @@ namespace {
 /// A part of `whole` for each member, added up over all, and then `between` with that, and all parts for all. Halves,
 /// of a power of two: as many bytes as in a ring, in fewer steps.
 template <class Between>
-void all_reduce_in(Schedule& schedule, const Group& group, const Slice& whole, Halving order, Between between) {
+void all_reduce_in(Schedule& schedule, const Group& group, const Slice& whole, First first, Between between) {
   if (!std::has_single_bit(static_cast<unsigned>(group.size()))) {
     ring_reduce_scatter(schedule, group, whole);
     between(part_within(whole, group, group.self));
     return ring_all_gather(schedule, group, whole);
   }
-  const std::vector<Half> halves =
-      halves_of(group.size(), group.self, whole, order, [&](int member) { return group.rank(member); });
+  const std::vector<Half> halves = halves_of(
+      group.size(), group.self, whole, [&](int member) { return group.rank(member); }, first);
   halving_reduce_scatter(schedule, halves);
   between(halves.empty() ? whole : halves.back().mine);
   doubling_all_gather(schedule, halves);
@@ -156,8 +157,8 @@ void all_reduce_in(Schedule& schedule, const Group& group, const Slice& whole, H
 /// Of a node's halves the large ones stay with neighbours, which are below one switch.
 Schedule hierarchical_all_reduce(const Shape& shape, int rank, std::uint64_t elements) {
   Schedule schedule = all_reduce_of(shape, rank, elements);
-  all_reduce_in(schedule, node_of(shape, rank), all_of(elements), Halving::near_first, [&](const Slice& mine) {
-    all_reduce_in(schedule, same_place_of(shape, rank), mine, Halving::far_first, [](const Slice&) {});
+  all_reduce_in(schedule, node_of(shape, rank), all_of(elements), First::nearest, [&](const Slice& mine) {
+    all_reduce_in(schedule, same_place_of(shape, rank), mine, First::farthest, [](const Slice&) {});
   });
   return schedule;
 }
@@ -208,15 +209,8 @@ Schedule direct_reduce_scatter(const Shape& shape, int rank, std::uint64_t eleme
 }
 
 Schedule tree_broadcast(const Shape& shape, int rank, std::uint64_t elements) {
-  Schedule schedule{.data = elements, .after = {{all_of(elements), value_of(shape, 0)}}};
-  if (rank == 0) schedule.before = schedule.after;
+  Schedule schedule = broadcast_of(shape, rank, elements);
   broadcast_from_first(schedule, shape.ranks, rank, all_of(elements));
-  return schedule;
-}
-
-Schedule reduce_of(const Shape& shape, int rank, std::uint64_t elements) {
-  Schedule schedule = all_reduce_of(shape, rank, elements);
-  if (rank != 0) schedule.after.clear();
   return schedule;
 }
 
@@ -244,7 +238,7 @@ Schedule chain_broadcast(const Shape& shape, int rank, std::uint64_t elements) {
 }
 
 Schedule dissemination_barrier(const Shape& shape, int rank, std::uint64_t) {
-  Schedule schedule{.data = 1, .before = {{all_of(1), value_of(shape, rank)}}};
+  Schedule schedule = barrier_of(shape, rank);
   for (int distance = 1; distance < shape.ranks; distance *= 2) {
     const Slice arrived{Where::scratch, schedule.scratch++, 1};
     const int to = (rank + distance) % shape.ranks;

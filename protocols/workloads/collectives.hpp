@@ -6,6 +6,16 @@
 
 namespace twinlink::workloads {
 
+// What a collective has and promises, before anybody says how. Roots are rank 0.
+Schedule all_reduce_of(const Shape& shape, int rank, std::uint64_t elements);
+Schedule all_gather_of(const Shape& shape, int rank, std::uint64_t elements);
+Schedule reduce_scatter_of(const Shape& shape, int rank, std::uint64_t elements);
+Schedule reduce_of(const Shape& shape, int rank, std::uint64_t elements);
+Schedule broadcast_of(const Shape& shape, int rank, std::uint64_t elements);
+Schedule gather_of(const Shape& shape, int rank, std::uint64_t elements);
+Schedule scatter_of(const Shape& shape, int rank, std::uint64_t elements);
+Schedule barrier_of(const Shape& shape, int rank);
+
 Schedule ring_all_reduce(const Shape& shape, int rank, std::uint64_t elements);
 /// Binomial trees: to rank 0, and back.
 Schedule tree_all_reduce(const Shape& shape, int rank, std::uint64_t elements);
@@ -25,8 +35,6 @@ Schedule direct_reduce_scatter(const Shape& shape, int rank, std::uint64_t eleme
 Schedule tree_broadcast(const Shape& shape, int rank, std::uint64_t elements);
 /// A chain of ranks through which pieces follow each other.
 Schedule chain_broadcast(const Shape& shape, int rank, std::uint64_t elements);
-/// What a reduce has and promises: the sum of all buffers, on rank 0.
-Schedule reduce_of(const Shape& shape, int rank, std::uint64_t elements);
 /// Binomial tree to rank 0.
 Schedule tree_reduce(const Shape& shape, int rank, std::uint64_t elements);
 /// Reduce-scatter in a ring; then all parts go to rank 0 at once.

@@ -20,6 +20,14 @@ Slice part_of(std::uint64_t elements, int count, int index) {
   return {Where::data, each * i + std::min(i, longer), each + (i < longer ? 1 : 0)};
 }
 
+Slice parts_of(std::uint64_t elements, int ranks, int first, int behind) {
+  if (first >= behind) return {Where::data, elements, 0};
+  Slice slice = part_of(elements, ranks, first);
+  const Slice last = part_of(elements, ranks, behind - 1);
+  slice.length = last.begin + last.length - slice.begin;
+  return slice;
+}
+
 int Group::wrapped(int number) const { return ((number % size()) + size()) % size(); }
 
 Group everyone(const Shape& shape, int rank) { return {.members = shape.ranks, .self = rank}; }
@@ -74,6 +82,24 @@ std::vector<Transfer> in_and_out(int to, const Slice& send, int from, const Slic
   return {{to, send, {}}, {from, {}, receive}};
 }
 
+void exchange_and_add(Schedule& schedule, int peer, const Slice& send, const Slice& into) {
+  const Slice arrived{Where::scratch, 0, into.length};
+  schedule.scratch = std::max(schedule.scratch, into.length);
+  schedule.steps.push_back({.transfers = {{peer, send, arrived}}, .locals = {{Local::Kind::add, into, arrived}}});
+}
+
+void receive_and_add(Schedule& schedule, int peer, const Slice& into) { exchange_and_add(schedule, peer, {}, into); }
+
+void send_only(Schedule& schedule, int peer, const Slice& what) {
+  if (what.length == 0) return;
+  schedule.steps.push_back({.transfers = {{peer, what, {}}}});
+}
+
+void receive_only(Schedule& schedule, int peer, const Slice& into) {
+  if (into.length == 0) return;
+  schedule.steps.push_back({.transfers = {{peer, {}, into}}});
+}
+
 void ring_reduce_scatter(Schedule& schedule, const Group& group, const Slice& whole) {
   for (int step = 0; step + 1 < group.size(); ++step) {
     const Slice send = part_within(whole, group, group.self - step - 1);
@@ -114,12 +140,12 @@ void direct_all_gather(Schedule& schedule, const Group& group, const Slice& whol
   schedule.steps.push_back(std::move(step));
 }
 
-std::vector<Half> halves_of(int members, int self, const Slice& whole, Halving order,
-                            const std::function<int(int)>& rank_of) {
+std::vector<Half> halves_of(int members, int self, const Slice& whole, const std::function<int(int)>& rank_of,
+                            First first) {
   std::vector<Half> halves;
   Slice mine = whole;
   for (int step = 1; step < members; step *= 2) {
-    const int distance = order == Halving::near_first ? step : members / 2 / step;
+    const int distance = first == First::nearest ? step : members / 2 / step;
     const Slice lower{Where::data, mine.begin, mine.length / 2};
     const Slice upper{Where::data, mine.begin + lower.length, mine.length - lower.length};
     const bool low = (self & distance) == 0;

@@ -37,6 +37,15 @@ Group same_place_of(const Shape& shape, int rank);
 /// apart and messages that begin together end together.
 std::vector<int> partners(const Shape& shape, int self);
 
+/// What the parts of ranks [first, behind) hold, which follow each other; empty: there are none.
+Slice parts_of(std::uint64_t elements, int ranks, int first, int behind);
+
+// Steps with one peer, none where there is nothing to send. What is added up arrives in the scratch buffer.
+void send_only(Schedule& schedule, int peer, const Slice& what);
+void receive_only(Schedule& schedule, int peer, const Slice& into);
+void receive_and_add(Schedule& schedule, int peer, const Slice& into);
+void exchange_and_add(Schedule& schedule, int peer, const Slice& send, const Slice& into);
+
 /// Sending to one peer and receiving from another, or from the same.
 std::vector<Transfer> in_and_out(int to, const Slice& send, int from, const Slice& receive);
 
@@ -57,11 +66,10 @@ struct Half {
   Slice mine{};
   Slice theirs{};
 };
-enum class Halving { far_first, near_first };
-/// Those of a member of a group of a power of two, whose members `rank_of` names: each keeps half of what it had. The
-/// first half, which is the largest, goes half of the group away, or to its neighbour.
-std::vector<Half> halves_of(int members, int self, const Slice& whole, Halving order,
-                            const std::function<int(int)>& rank_of);
+enum class First { farthest, nearest };
+/// Those of a member of a group of a power of two, whose members `rank_of` names: each keeps half of what it had.
+std::vector<Half> halves_of(int members, int self, const Slice& whole, const std::function<int(int)>& rank_of,
+                            First first = First::farthest);
 /// Each member gets its part of the whole, added up over all, in as many steps as there are halves.
 void halving_reduce_scatter(Schedule& schedule, std::span<const Half> halves);
 /// And then all of it.

@@ -11,14 +11,6 @@ namespace {
 
 constexpr int kRoot = 0;
 
-/// What the parts of ranks [first, behind) hold, which follow each other.
-Slice parts_of(std::uint64_t elements, int ranks, int first, int behind) {
-  Slice slice = part_of(elements, ranks, first);
-  const Slice last = part_of(elements, ranks, behind - 1);
-  slice.length = last.begin + last.length - slice.begin;
-  return slice;
-}
-
 /// A part that nobody knows from another's.
 std::uint64_t part_value(int rank) { return static_cast<std::uint64_t>(rank) + 1; }
 
@@ -51,6 +43,8 @@ std::vector<Branch> branches_of(int ranks, int rank, std::uint64_t elements) {
   return branches;
 }
 
+}  // namespace
+
 Schedule gather_of(const Shape& shape, int rank, std::uint64_t elements) {
   Schedule schedule{.data = elements, .before = {{part_of(elements, shape.ranks, rank), part_value(rank)}}};
   for (int r = 0; rank == kRoot && r < shape.ranks; ++r) {
@@ -66,6 +60,8 @@ Schedule scatter_of(const Shape& shape, int rank, std::uint64_t elements) {
   }
   return schedule;
 }
+
+namespace {
 
 /// Parts between the root and all others, at once.
 void add_star(Schedule& schedule, const Shape& shape, int rank, std::uint64_t elements, bool to_root) {

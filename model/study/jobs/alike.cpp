@@ -37,8 +37,14 @@ std::size_t ranks_of_node(const std::vector<Place>& places) {
       std::ranges::find_if(places, [&](const Place& place) { return place.node != first; }) - places.begin());
 }
 
-/// That one which all sizes take; null: several are tried.
-const workloads::Algorithm* the_algorithm(const bench::Scheduled& work) {
+/// That one which all sizes take; null: several do, or are tried.
+const workloads::Algorithm* the_algorithm(const bench::WorkloadPlan& plan) {
+  const bench::Scheduled& work = *plan.scheduled();
+  if (plan.tuned != nullptr) {
+    const auto chosen = [&](Bytes size) { return bench::candidates(plan, *plan.shape, size).front(); };
+    const workloads::Algorithm* const first = chosen(work.sizes.front());
+    return std::ranges::all_of(work.sizes, [&](Bytes size) { return chosen(size) == first; }) ? first : nullptr;
+  }
   if (work.algorithms.size() == 1) return work.algorithms.front();
   return work.workload->algorithms.size() == 1 ? work.workload->algorithms.data() : nullptr;
 }
@@ -50,8 +56,11 @@ std::string why_none_is_alike(const Platform& platform, const std::vector<Place>
   if (work == nullptr) return "what each rank does is its own";
   if (work->training && work->training->degrees.expert > 1)
     return "experts of a training step have different things to do";
-  const workloads::Algorithm* const algorithm = the_algorithm(*work);
-  if (algorithm == nullptr) return "no --algorithm is named, and each has other ranks that are alike";
+  const workloads::Algorithm* const algorithm = the_algorithm(plan);
+  if (algorithm == nullptr) {
+    return std::string(plan.tuned != nullptr ? "sizes take several algorithms" : "no --algorithm is named") +
+           ", and each has other ranks that are alike";
+  }
   if (work->training) {  // whoever plans it refuses it
     if (std::string why = workloads::refuse_training(*work->training, *plan.shape); !why.empty()) return why;
     if (std::string why = workloads::refuse_gradients(*work->training, *algorithm, *plan.shape); !why.empty())
@@ -178,7 +187,7 @@ class AlikeSearch {
       : topology_(platform),
         places_(places),
         work_(*plan.scheduled()),
-        algorithm_(*the_algorithm(work_)),
+        algorithm_(*the_algorithm(plan)),
         shape_(*plan.shape),
         per_node_(static_cast<int>(ranks_of_node(places))),
         nodes_(shape_.ranks / per_node_) {}

@@ -16,6 +16,7 @@
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/bench/results/files.hpp"
 #include "protocols/bench/workload/times.hpp"
+#include "protocols/bench/workload/workload_plan.hpp"
 #include "protocols/workloads/goal/player.hpp"
 
 namespace twinlink::bench {
@@ -208,6 +209,7 @@ void require_playable(const Rank& rank, const WorkloadPlan& plan) {
     throw InputError(fmt::format("{}:{}: error: there are {} ranks, and in this job {}", job.trace().file,
                                  job.trace().line, job.ranks(), rank.ranks()));
   }
+  if (plan.tuned != nullptr) require_rule(*plan.tuned, "", nodes_of(rank));
   if (workloads::wants_heap(plan.ways)) {
     throw UsageError(fmt::format("{} has its messages on a symmetric heap, and a trace says no places there",
                                  plan.ways.within->name()));

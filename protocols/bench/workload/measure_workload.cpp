@@ -18,6 +18,7 @@
 #include "protocols/bench/measure/check_error.hpp"
 #include "protocols/bench/measure/collectives.hpp"
 #include "protocols/bench/results/files.hpp"
+#include "protocols/bench/workload/gpu_sums.hpp"
 #include "protocols/bench/workload/job_heap.hpp"
 #include "protocols/bench/workload/times.hpp"
 #include "protocols/bench/workload/turns.hpp"
@@ -180,8 +181,7 @@ class WorkloadRun {
       plan_.require_room(rank_, bytes_of(data + scratch), plan_.name());
       buffers_.emplace(rank_, plan_.ways.within->message_memory(), data, scratch);
     }
-    if (work_.sums_on_host)
-      on_gpu_ = rank_.allocate(Memory::device, bytes_of(std::max<std::uint64_t>(data, 1)), Locality::near);
+    gpu_sums_.emplace(rank_, work_.sums, data);
     connections_.emplace(rank_, plan_.ways, heap_ ? &*heap_ : nullptr);
     warm_up_.emplace(
         ready_, [this] { return connections_->connecting(); },
@@ -192,7 +192,7 @@ class WorkloadRun {
     connections_.reset();
     meet_all(rank_, patience_);
     buffers_.reset();
-    if (work_.sums_on_host) rank_.release(on_gpu_);
+    gpu_sums_.reset();
     if (heap_) heap_->close();
     heap_.reset();
   }
@@ -222,20 +222,20 @@ class WorkloadRun {
 
   /// Where nobody has to choose, what is predicted only stands beside what is measured.
   [[nodiscard]] bool predicts() const {
-    if (!work_.predictable()) return false;
-    if (work_.algorithms.size() != 1) return true;
+    if (!work_.predictable() || work_.sums == Sums::copied_and_back) return false;
+    if (work_.algorithms.size() != 1 && plan_.tuned == nullptr) return true;
     return !plan_.company.meet && std::ranges::all_of(work_.sizes, [&](Bytes size) {
       const std::uint64_t elements = elements_at_once(size).front();
-      return messages_of(*work_.algorithms.front(), shape_, elements) <= kMostPredicted;
+      return messages_of(*candidates(plan_, shape_, size).front(), shape_, elements) <= kMostPredicted;
     });
   }
 
   /// Of all algorithms that are made of messages, at all sizes: rank 0 says which turns are timed, and adds them up.
   void predict() {
     std::vector<Job> jobs;
-    for (const Algorithm* algorithm : candidates(plan_, shape_)) {
-      if (algorithm->together) continue;
-      for (const Bytes size : work_.sizes) {
+    for (const Bytes size : work_.sizes) {
+      for (const Algorithm* algorithm : candidates(plan_, shape_, size)) {
+        if (algorithm->together) continue;
         for (const std::uint64_t elements : elements_at_once(size)) jobs.push_back({algorithm, elements});
       }
     }
@@ -346,12 +346,15 @@ class WorkloadRun {
   /// Rank 0 predicts, and says which others are worth a try; those that were chosen are all there.
   void add_candidates(std::vector<Candidate>& all, Bytes size) {
     std::vector<Candidate> of_size;
-    for (const Algorithm* algorithm : candidates(plan_, shape_)) {
+    for (const Algorithm* algorithm : candidates(plan_, shape_, size)) {
       of_size.push_back({algorithm, size, self_ == 0 ? predicted(*algorithm, size) : 0});
     }
     int worth = (1 << of_size.size()) - 1;
     std::string why;
-    if (work_.algorithms.empty() && !of_size.front().algorithm->together && work_.predictable()) {
+    if (plan_.tuned != nullptr) {
+      why = workloads::mpi::choose(*plan_.tuned, work_.workload->name, shape_.ranks, size).why;
+      if (work_.sums == Sums::copied_and_back) why += "; added up on the host, with copies there and back";
+    } else if (work_.algorithms.empty() && !of_size.front().algorithm->together && work_.predictable()) {
       worth = told_by_first(self_ == 0 ? worth_a_try(of_size) : 0);
       std::vector<const Candidate*> sorted;
       for (const Candidate& each : of_size) sorted.push_back(&each);
@@ -399,21 +402,13 @@ class WorkloadRun {
     return best;
   }
 
-  /// Results of GPUs that are summed on the host come there first.
-  Outcome copy_to_host(const Schedule& schedule) {
-    if (!work_.sums_on_host || learning_) return {};
-    const View to = buffers_->data(schedule.data);
-    rank_.step("copy to the host");
-    const Op copy = rank_.copy(to, {on_gpu_, Bytes{}, to.length}, Stream{0}, Engine::dma);
-    return {wait(rank_, copy, rank_.now() + plan_.timeout), "step 'copy to the host'"};
-  }
-
   void run_once(const Schedule& schedule, std::string_view name, Bytes size,
                 std::optional<std::string>* fault = nullptr) {
-    Outcome outcome = copy_to_host(schedule);
+    Outcome outcome = learning_ ? Outcome{} : gpu_sums_->copy_to_host(schedule, *buffers_, plan_.timeout);
     if (outcome.ok())
       outcome = workloads::run_once(rank_, schedule, *connections_, *buffers_, plan_.timeout,
                                     {.fault = fault, .on_sent = row_ ? on_sent_ : std::function<void(std::size_t)>()});
+    if (outcome.ok() && !learning_) outcome = gpu_sums_->copy_back(schedule, *buffers_, plan_.timeout);
     if (outcome.ok()) return;
     throw CheckError(fmt::format("rank {}: {} ({}) of {}: {}: {}", self_, work_.workload->name, name, format_size(size),
                                  to_string(outcome.status), outcome.reason));
@@ -431,17 +426,12 @@ class WorkloadRun {
 
   void verify(const Schedule& schedule, std::string_view name, Bytes size) {
     prepare(rank_, schedule, *buffers_);
-    if (work_.sums_on_host) {
-      for (const workloads::Mark& mark : schedule.before) {
-        rank_.fill({on_gpu_, bytes_of(mark.slice.begin), bytes_of(mark.slice.length)},
-                   summable(mark.value, mark.period));
-      }
-      rank_.fill(buffers_->data(schedule.data), kSentinel);
-    }
+    gpu_sums_->prepare(schedule, *buffers_);
     meet_all(rank_, patience_);
     std::optional<std::string> fault;
     run_once(schedule, name, size, &fault);
     if (!fault) fault = fault_in(rank_, schedule, *buffers_);
+    if (!fault) fault = gpu_sums_->fault_in(schedule);
     if (!fault) return;
     throw CheckError(
         fmt::format("rank {}: {} ({}) of {}: {}", self_, work_.workload->name, name, format_size(size), *fault));
@@ -568,7 +558,7 @@ class WorkloadRun {
   Patience patience_;
   std::optional<SymmetricHeap> heap_;
   std::optional<workloads::Buffers> buffers_;
-  Buffer on_gpu_{};  ///< what is summed on the host
+  std::optional<GpuSums> gpu_sums_;  ///< beside the buffers
   std::function<void(std::size_t)> on_sent_ = [this](std::size_t sent) { plan_.on_messages(0, sent); };
   bool row_ = false;       ///< is a row measured, whose messages are counted?
   bool learning_ = false;  ///< what messages cost, without the copies of such

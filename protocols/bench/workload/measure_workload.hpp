@@ -19,6 +19,7 @@
 #include "protocols/workloads/catalogue.hpp"
 #include "protocols/workloads/connections.hpp"
 #include "protocols/workloads/goal/job.hpp"
+#include "protocols/workloads/mpi/library.hpp"
 #include "protocols/workloads/training.hpp"
 
 namespace twinlink::bench {
@@ -119,12 +120,19 @@ struct Company {
   std::function<bool(std::size_t iteration)> goes_on{};
 };
 
+/// Where a reduction adds up, and what is copied for that.
+enum class Sums {
+  on_gpus,
+  on_host,          ///< what ranks have is there
+  copied_to_host,   ///< it begins on GPUs
+  copied_and_back,  ///< as in a call of MPI with GPUs' buffers: both of them are copied, and the result comes back
+};
+
 /// A collective, a pattern or a training step: schedules of its algorithms say what ranks do, size by size.
 struct Scheduled {
   const workloads::Workload* workload = nullptr;
   std::string title{};  ///< what the user calls it; empty: the workload's name
-  /// What is added up begins on GPUs, is copied to the host's memory first, and added up by CPUs there.
-  bool sums_on_host = false;
+  Sums sums = Sums::on_gpus;
   /// The training step of the workload of that name, whose size is that of all gradients.
   std::optional<workloads::TrainingStep> training{};
   /// Of the workloads that go to them.
@@ -148,6 +156,7 @@ using ArrayWork = std::shared_ptr<const ArrayJob>;
 
 struct WorkloadPlan {
   std::variant<Scheduled, RecordedJob, ArrayWork> work{};
+  const workloads::mpi::Library* tuned = nullptr;  ///< by whose rules algorithms are chosen; null: by nobody's
   workloads::Ways ways{};
   /// shape_of() the job, where somebody has asked before; in a job of many ranks each would take as long.
   std::optional<workloads::Shape> shape{};

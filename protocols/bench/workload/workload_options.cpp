@@ -36,6 +36,9 @@ constexpr const char* kSum = "sum";
 constexpr const char* kOnCpu = "cpu";
 constexpr const char* kOnGpu = "gpu";
 
+/// As the machine's MPI library chooses.
+constexpr const char* kTuned = "tuned";
+
 constexpr const char* kTrace = "FILE.goal";
 constexpr const char* kArgument = "workload";
 constexpr const char* kElse = "else for each size the one with the least predicted time";
@@ -162,9 +165,11 @@ Scheduled schedules_of(const WorkloadOptions& options) {
                  .graph = options.graph};
   if (options.workload == kSum) {
     work.title = kSum;
-    work.sums_on_host = options.on == kOnCpu;
+    if (options.on == kOnCpu) work.sums = Sums::copied_to_host;
   }
-  if (options.algorithm == "all") {
+  if (options.algorithm == kTuned) {
+    // The library chooses, size by size.
+  } else if (options.algorithm == "all") {
     for (const auto& algorithm : work.workload->algorithms) work.algorithms.push_back(&algorithm);
   } else if (!options.algorithm.empty()) {
     work.algorithms = {&find_algorithm(*work.workload, options.algorithm)};
@@ -288,8 +293,10 @@ void add_way_options(CLI::App& app, WorkloadOptions& options) {
       ->needs("--between-domains");
   app.add_option(
          "--algorithm", options.algorithm,
-         fmt::format("One of 'list workloads', or all of them; {}; of a recorded job all-reduce=tree,...", kElse))
-      ->type_name("NAME|all");
+         fmt::format("One of 'list workloads', or all of them; tuned: as the machine's MPI library chooses; {}; of a "
+                     "recorded job all-reduce=tree,...",
+                     kElse))
+      ->type_name("NAME|all|tuned");
   add_settings_options(app, options.settings);
 }
 
@@ -378,7 +385,8 @@ void show_by_workload(CLI::App& app) {
     std::vector<std::string_view> algorithms;
     for (const auto& algorithm : catalogued(workload).algorithms) algorithms.push_back(algorithm.name);
     app.get_option("--algorithm")
-        ->description(fmt::format("{}, or all of them; {}", fmt::join(algorithms, ", "), kElse));
+        ->description(fmt::format("{}, or all of them; tuned: as the machine's MPI library chooses; {}",
+                                  fmt::join(algorithms, ", "), kElse));
   });
 }
 
@@ -395,10 +403,32 @@ void choose_sum(WorkloadOptions& options) {
 
 namespace {
 
+constexpr const char* kHost = "host";
+/// As messages of MPI libraries go.
+constexpr std::array<std::string_view, 5> kWaysOfMpi{kHost, "cuda-aware", "cuda-ipc", "gpudirect-v1", "gpudirect-v3"};
+
+/// The machine's, by whose rules algorithms are chosen. A UsageError where these are not known, or messages are not
+/// MPI's.
+const workloads::mpi::Library& library_of(const WorkloadOptions& options) {
+  if (!options.mpi) {
+    throw UsageError("--algorithm tuned: of twinlink-sim, whose platform says which MPI library runs");
+  }
+  const bool of_mpi = std::ranges::find(kWaysOfMpi, options.protocol) != kWaysOfMpi.end();
+  if (!of_mpi || !options.between.empty() || !options.between_domains.empty()) {
+    throw UsageError(fmt::format("--algorithm tuned needs messages of MPI alone: -p {}", fmt::join(kWaysOfMpi, ", ")));
+  }
+  return workloads::mpi::find_library(options.mpi->said, options.mpi->preset);
+}
+
 /// "all-reduce=tree,all-gather=ring": for each collective of a recorded job.
-workloads::goal::Algorithms algorithms_of_job(const std::string& list) {
-  workloads::goal::Algorithms algorithms;
+workloads::goal::Algorithms algorithms_of_job(const WorkloadOptions& options) {
+  const std::string& list = options.algorithm;
+  workloads::goal::Algorithms algorithms{.on_gpus = options.protocol != kHost};
   if (list.empty()) return algorithms;
+  if (list == kTuned) {
+    algorithms.library = &library_of(options);
+    return algorithms;
+  }
   for (const auto part : std::views::split(list, ',')) {
     const std::string text(part.begin(), part.end());
     const std::size_t sign = text.find('=');
@@ -406,12 +436,17 @@ workloads::goal::Algorithms algorithms_of_job(const std::string& list) {
     if (sign == std::string::npos || !workloads::goal::is_recordable(what)) {
       throw UsageError(fmt::format("--algorithm {}: a recorded job takes COLLECTIVE=NAME, as all-reduce=tree", text));
     }
+    if (text.substr(sign + 1) == kTuned) {
+      algorithms.library = &library_of(options);
+      algorithms.tuned.insert(what);
+      continue;
+    }
     const auto& algorithm = find_algorithm(workloads::find_workload(what), text.substr(sign + 1));
     if (algorithm.together) throw UsageError(fmt::format("--algorithm {}: it has no messages", text));
     if (const std::string why = algorithm.refuses({.ranks = 2}); !why.empty()) {
       throw UsageError(fmt::format("--algorithm {}: {}, and groups may lie in any way", text, why));
     }
-    algorithms[what] = &algorithm;
+    algorithms.named[what] = &algorithm;
   }
   return algorithms;
 }
@@ -425,8 +460,35 @@ std::function<bool(std::string_view)> collectives_by_itself(const WorkloadOption
   return
       [&protocol, &algorithms, settings = settings_of(protocol, options.settings, Seconds{1})](std::string_view what) {
         const workloads::Algorithm* const how = workloads::together_of(what);
-        return how != nullptr && !algorithms.contains(what) && protocol.does(*how->together, settings);
+        return how != nullptr && !algorithms.says(what) && protocol.does(*how->together, settings);
       };
+}
+
+}  // namespace
+
+namespace {
+
+/// CPUs add up what is in host memory. What GPUs have is copied there first, and goes by messages of the host.
+void sum_as_library(const WorkloadOptions& options, WorkloadPlan& plan, Scheduled& work) {
+  if (options.protocol == kHost) {
+    if (work.sums == Sums::on_gpus) work.sums = Sums::on_host;
+    return;
+  }
+  const std::string what = options.workload == kSum ? "sum --on gpu" : options.workload;
+  if (options.workload == kSum || !copies_gpus(*plan.tuned, work.workload->name)) {
+    throw UsageError(
+        fmt::format("--algorithm tuned: {} adds up by the CPU, and {} has buffers of GPUs, which it does "
+                    "not copy; -p host has them on the host",
+                    plan.tuned->name, what));
+  }
+  const SettingsOptions& said = options.settings;
+  if (!said.preset.empty() || said.chunk || said.depth || !said.options.empty()) {
+    throw UsageError(
+        fmt::format("--algorithm tuned: {} has its messages on the host, where cuda-aware has no options", what));
+  }
+  work.sums = Sums::copied_and_back;
+  plan.ways.within = plan.ways.between = &find_protocol(kHost);
+  plan.ways.settings_within = plan.ways.settings_between = settings_of(*plan.ways.within, {}, plan.timeout);
 }
 
 }  // namespace
@@ -439,7 +501,8 @@ WorkloadPlan make_plan(const WorkloadOptions& options, const PlanDefaults& defau
   if (is_array_job(options.workload)) {
     plan.work = make_array_job(options.workload, options.array);
   } else if (is_trace(options.workload)) {
-    const workloads::goal::Algorithms algorithms = algorithms_of_job(options.algorithm);
+    const workloads::goal::Algorithms algorithms = algorithms_of_job(options);
+    plan.tuned = algorithms.library;
     plan.work = read_job(options.workload, algorithms, collectives_by_itself(options, algorithms));
     plan.timeout += plan.trace()->longest_path();  // a message may come after all that its job computes
   } else {
@@ -458,6 +521,10 @@ WorkloadPlan make_plan(const WorkloadOptions& options, const PlanDefaults& defau
   }
   if (!options.sweep.iterations && workloads::wants_heap(plan.ways)) {
     plan.iterations = std::max(plan.iterations, kHeapTurn);
+  }
+  if (auto* const work = std::get_if<Scheduled>(&plan.work); work != nullptr && options.algorithm == kTuned) {
+    plan.tuned = &library_of(options);
+    if (adds_up(*plan.tuned, work->workload->name)) sum_as_library(options, plan, *work);
   }
   return plan;
 }

@@ -20,10 +20,16 @@ namespace twinlink::bench {
 struct WorkloadOptions {
   std::string workload{};
   std::string protocol{};
-  std::string between{};               ///< empty: `protocol` for all pairs
-  std::string between_domains{};       ///< empty: `between` for all pairs on different nodes
-  bool chosen = false;                 ///< the program has taken the protocols that suit the machine
-  std::string algorithm{};             ///< empty: the program chooses by size; "all"
+  std::string between{};          ///< empty: `protocol` for all pairs
+  std::string between_domains{};  ///< empty: `between` for all pairs on different nodes
+  bool chosen = false;            ///< the program has taken the protocols that suit the machine
+  std::string algorithm{};        ///< empty: the program chooses by size; "all"; "tuned"
+  /// The MPI library of a simulated machine, as workloads::mpi::find_library() takes it.
+  struct Mpi {
+    std::string said{};
+    std::string preset{};
+  };
+  std::optional<Mpi> mpi{};
   workloads::TrainingStep training{};  ///< but for:
   std::optional<int> micro_batches{};
   std::optional<Bytes> activations{};

@@ -71,6 +71,12 @@ void WorkloadPlan::require_room(const Rank& rank, Bytes needed, const std::strin
                                format_size(needed), format_size(there)));
 }
 
+int nodes_of(const Rank& rank) {
+  std::set<int> nodes;
+  for (int r = 0; r < rank.ranks(); ++r) nodes.insert(rank.place(RankId{r}).node);
+  return static_cast<int>(nodes.size());
+}
+
 WorkloadSeries heading_of(const Rank& rank, const WorkloadPlan& plan) {
   WorkloadSeries series{.workload = plan.name(),
                         .protocol = std::string(plan.ways.within->name()),
@@ -82,12 +88,8 @@ WorkloadSeries heading_of(const Rank& rank, const WorkloadPlan& plan) {
   if (const Scheduled* const work = plan.scheduled(); work != nullptr && work->graph > 1) {
     series.settings += fmt::format("{}{} in a graph", series.settings.empty() ? "" : ", ", work->graph);
   }
-  std::set<int> nodes;
-  for (int r = 0; r < rank.ranks(); ++r) {
-    series.places.push_back(to_string(rank.place(RankId{r})));
-    nodes.insert(rank.place(RankId{r}).node);
-  }
-  series.nodes = static_cast<int>(nodes.size());
+  for (int r = 0; r < rank.ranks(); ++r) series.places.push_back(to_string(rank.place(RankId{r})));
+  series.nodes = nodes_of(rank);
   return series;
 }
 
@@ -107,8 +109,11 @@ std::string refusal_of(const Scheduled& work, const Algorithm& algorithm, const 
   return work.training ? refuse_gradients(*work.training, algorithm, shape) : algorithm.refuses(shape);
 }
 
-std::vector<const Algorithm*> candidates(const WorkloadPlan& plan, const Shape& shape) {
+std::vector<const Algorithm*> candidates(const WorkloadPlan& plan, const Shape& shape, Bytes size) {
   const Scheduled& work = *plan.scheduled();
+  if (plan.tuned != nullptr) {
+    return {workloads::mpi::choose(*plan.tuned, work.workload->name, shape.ranks, size).algorithm};
+  }
   if (work.algorithms.size() == 1) return work.algorithms;
   const bool by_itself =
       by_one_protocol(plan.ways, shape) && std::ranges::any_of(work.workload->algorithms, [&](const Algorithm& each) {
@@ -184,7 +189,7 @@ void require_graph(const Scheduled& work, const Algorithm& algorithm) {
 
 /// What is added up is on GPUs.
 void require_device(const WorkloadPlan& plan, const Algorithm& algorithm, const Schedule& schedule) {
-  if (plan.scheduled()->sums_on_host) return;
+  if (plan.scheduled()->sums != Sums::on_gpus) return;
   bool adds = false;
   schedule.for_each_step([&](const workloads::Step& step) {
     adds |= std::ranges::any_of(step.locals, [](const auto& l) { return l.kind == workloads::Local::Kind::add; });
@@ -209,14 +214,18 @@ void require_schedules(const Rank& rank, const WorkloadPlan& plan) {
     const std::string refused = refusal_of(work, *algorithm, shape);
     if (!refused.empty()) throw UsageError(fmt::format("{}, {}: {}", work.workload->name, algorithm->name, refused));
   }
-  const int self = rank.id().value;
-  for (const Algorithm* algorithm : candidates(plan, shape)) {
-    require_together(plan, *algorithm);
-    require_graph(work, *algorithm);
-    // Whom a rank has messages with, and whether it adds up, is the same at every size.
-    const Schedule schedule = schedule_of(work, *algorithm, shape, self, work.sizes.front());
-    require_pairs(rank, plan, schedule);
-    require_device(plan, *algorithm, schedule);
+  if (plan.tuned != nullptr) require_rule(*plan.tuned, work.workload->name, nodes_of(rank));
+  // Whom a rank has messages with by an algorithm, and whether it adds up, is the same at every size.
+  std::set<const Algorithm*> known;
+  for (const Bytes size : work.sizes) {
+    for (const Algorithm* algorithm : candidates(plan, shape, size)) {
+      if (!known.insert(algorithm).second) continue;
+      require_together(plan, *algorithm);
+      require_graph(work, *algorithm);
+      const Schedule schedule = schedule_of(work, *algorithm, shape, rank.id().value, size);
+      require_pairs(rank, plan, schedule);
+      require_device(plan, *algorithm, schedule);
+    }
   }
 }
 

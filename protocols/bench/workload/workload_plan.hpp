@@ -11,12 +11,16 @@ namespace twinlink::bench {
 /// Why the algorithm cannot do the work; empty: it can.
 std::string refusal_of(const Scheduled& work, const workloads::Algorithm& algorithm, const workloads::Shape& shape);
 
-/// Of a plan with schedules: the one that the user chose, or all that the shape allows; a UsageError where there is
-/// none. Of a training step that is split nothing is predicted, and rings are taken where nobody chooses.
-std::vector<const workloads::Algorithm*> candidates(const WorkloadPlan& plan, const workloads::Shape& shape);
+/// Of a plan with schedules: the one that the user or the MPI library chose, or all that the shape allows; a UsageError
+/// where there is none. Of a training step that is split nothing is predicted, and rings are taken where nobody
+/// chooses.
+std::vector<const workloads::Algorithm*> candidates(const WorkloadPlan& plan, const workloads::Shape& shape,
+                                                    Bytes size);
 
 // Of a plan with schedules.
 
+/// On which the ranks of the job lie.
+int nodes_of(const Rank& rank);
 workloads::Shape shape_for(const Rank& rank, const WorkloadPlan& plan);
 workloads::Schedule schedule_of(const Scheduled& work, const workloads::Algorithm& algorithm,
                                 const workloads::Shape& shape, int rank, Bytes size,

@@ -12,8 +12,16 @@
 namespace twinlink::workloads::goal {
 namespace {
 
-const Algorithm& algorithm_for(std::string_view what, const Algorithms& algorithms) {
-  if (const auto named = algorithms.find(what); named != algorithms.end()) return *named->second;
+const Algorithm& algorithm_for(const Task& task, std::size_t members, const Algorithms& algorithms) {
+  const std::string_view what = kCollectives[task.what];
+  if (const auto named = algorithms.named.find(what); named != algorithms.named.end()) return *named->second;
+  if (algorithms.by_library(what)) {
+    if (algorithms.on_gpus && workloads::mpi::adds_up(*algorithms.library, what)) {
+      throw UsageError("--algorithm tuned: for " + std::string(what) +
+                       " the library copies GPUs' buffers to the host, which a recorded job does not say; -p host");
+    }
+    return *workloads::mpi::choose(*algorithms.library, what, static_cast<int>(members), Bytes{task.amount}).algorithm;
+  }
   const auto& all = find_workload(what).algorithms;
   // Rings, as libraries take for large messages; what goes from each to each goes at once.
   for (const std::string_view name : {"ring", "direct"}) {
@@ -38,7 +46,7 @@ class Expansion {
   void expand(const Task& task, std::uint64_t tag) {
     const std::vector<int>& members = trace_.groups[static_cast<std::size_t>(task.peer)];
     const auto self = static_cast<int>(std::ranges::lower_bound(members, rank_) - members.begin());
-    const Algorithm& algorithm = algorithm_for(kCollectives[task.what], algorithms_);
+    const Algorithm& algorithm = algorithm_for(task, members.size(), algorithms_);
     std::uint32_t after = add({.line = task.line});
     begins_.push_back(after);
     // Elements are bytes here, for what is not there needs no numbers.
@@ -105,7 +113,7 @@ void require_few(const Trace& trace, std::span<const Joint> joints, const Algori
     if (is_new) {
       const Shape shape{.ranks = static_cast<int>(ranks)};
       const std::uint64_t bytes = std::max<std::uint64_t>(task.amount, 1);
-      const std::uint64_t of_first = sent_in(algorithm_for(what, algorithms).schedule(shape, 0, bytes));
+      const std::uint64_t of_first = sent_in(algorithm_for(task, ranks, algorithms).schedule(shape, 0, bytes));
       constexpr std::array kOfOneRoot{"broadcast", "reduce", "gather", "scatter"};
       const bool rooted = std::ranges::find(kOfOneRoot, what) != kOfOneRoot.end();
       place->second = 2 * (rooted ? of_first + ranks : ranks * (of_first + 1));

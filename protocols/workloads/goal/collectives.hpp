@@ -14,14 +14,26 @@
 
 #include "protocols/workloads/catalogue.hpp"
 #include "protocols/workloads/goal/trace.hpp"
+#include "protocols/workloads/mpi/library.hpp"
 
 namespace twinlink::workloads::goal {
 
 /// Which algorithm runs a collective; those that are not named go in rings, all at once, or in trees.
-using Algorithms = std::map<std::string, const Algorithm*, std::less<>>;
+struct Algorithms {
+  std::map<std::string, const Algorithm*, std::less<>> named{};
+  /// By whose rules go those in `tuned`, or all where it is empty; null: none does.
+  const workloads::mpi::Library* library = nullptr;
+  std::set<std::string, std::less<>> tuned{};
+  bool on_gpus = false;  ///< of buffers there the library copies what it adds up, which is no message of the job
+
+  [[nodiscard]] bool by_library(std::string_view what) const {
+    return library != nullptr && (tuned.empty() || tuned.contains(what));
+  }
+  [[nodiscard]] bool says(std::string_view what) const { return named.contains(what) || by_library(what); }
+};
 
 /// Puts messages in the place of all collectives but those that `stays` wants; what adds up takes no time. An
-/// InputError where members do not have the same collectives.
+/// InputError where members do not have the same collectives; a UsageError where a library has no rule for one.
 void expand(Trace& trace, const Algorithms& algorithms, const std::function<bool(std::string_view what)>& stays);
 
 /// Ascending ranks as the text has them: "0-3 8".

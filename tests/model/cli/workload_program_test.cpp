@@ -63,6 +63,42 @@ TEST(WorkloadProgram, SaysHowManyRanksStandForAll) {
   EXPECT_THAT(environment.at("each_rank_simulated").get<std::string>(), HasSubstr("--links"));
 }
 
+TEST(WorkloadProgram, TakesWhatTheMpiLibraryTakes) {
+  EXPECT_THAT(
+      said(kOn + "all-reduce -p cuda-aware --algorithm tuned -b 64K -e 64K"),
+      AllOf(HasSubstr("segmented_ring"), HasSubstr("# openmpi; added up on the host, with copies there and back")));
+  EXPECT_THAT(said(kOn + "all-to-all -p cuda-aware --algorithm tuned -b 512K -e 512K"), HasSubstr("two_proc"));
+  EXPECT_THAT(said(kOn + "reduce-scatter -p host --algorithm tuned -b 64K -e 64K --set software.mpi=openmpi-4.1.6"),
+              AllOf(HasSubstr("butterfly"), HasSubstr("# openmpi 4.1")));
+}
+
+/// Two ranks: what each GPU has is copied to the host twice and back once, one after the other, and the rest is what
+/// buffers on the host take.
+TEST(WorkloadProgram, AnMpiLibraryAddsUpGpusBuffersOnTheHost) {
+  const std::string job = "all-reduce --algorithm tuned -b 16M -e 16M -p ";
+  const double on_gpus = first_point(kOn + job + "cuda-aware").at("time_us");
+  const double on_host = first_point(kOn + job + "host").at("time_us");
+  const auto copy = [](const std::string& ends) {
+    const std::string name = "copy " + ends + " near";
+    const std::string text = said("probe --platform h200-nvlink -b 16M -e 16M --format csv --only '" + name + "'");
+    std::smatch found;
+    EXPECT_TRUE(std::regex_search(text, found, std::regex(name + ",0/0,,16777216,[0-9]+,([0-9.]+)"))) << text;
+    return std::stod(found[1]);
+  };
+  const double copies = 2 * copy("device-to-pageable") + copy("pageable-to-device");
+  EXPECT_NEAR(on_gpus - on_host, copies, 0.02 * copies);
+}
+
+TEST(WorkloadProgram, RefusesWhatNoRuleOfTheMpiLibraryIsKnownFor) {
+  expect_refused("workload all-reduce --platform perlmutter -p cuda-aware --algorithm tuned",
+                 "by which rules cray-mpich chooses algorithms is not known here");
+  expect_refused("workload all-reduce --platform hgx-h100 -p host --algorithm tuned --set software.mpi=openmpi-5.0",
+                 "between nodes, whose rules are not here");
+  expect_refused(kOn + "all-reduce -p gpudirect-v2 --algorithm tuned", "needs messages of MPI alone");
+  expect_refused(kOn + "reduce-scatter -p cuda-aware --algorithm tuned", "which it does not copy");
+  expect_refused(kOn + "shift -p host --algorithm tuned", "openmpi has no rule for shift");
+}
+
 TEST(WorkloadProgram, DirectAlgorithmsStayWithinANode) {
   expect_refused("workload all-reduce --platform mi300x-eight -p symmetric-put --ranks 16 --algorithm one-shot",
                  "it is for GPUs of one node, which exchange with all others at once");

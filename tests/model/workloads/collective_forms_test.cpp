@@ -10,6 +10,7 @@
 #include "platforms/reader/platform_reader.hpp"
 #include "protocols/workloads/catalogue.hpp"
 #include "protocols/workloads/groups.hpp"
+#include "protocols/workloads/mpi/library.hpp"
 #include "tests/model/workloads/schedule_times.hpp"
 
 namespace twinlink::model {
@@ -84,6 +85,40 @@ class Forms {
   std::map<std::string, double> times_;
 };
 
+/// What Open MPI's algorithms are made of; its calls have two buffers, so additions begin with a copy. `halving`: there
+/// and back, with additions.
+void expect_openmpi(const Forms& forms, double halving) {
+  const auto swap = [&](int part) { return forms.of("swap 1/" + std::to_string(part)); };
+  const auto add = [&](int part) { return forms.of("add 1/" + std::to_string(part)); };
+  const double copy = forms.of("copy");
+  const double message = forms.of("message");
+  forms.expect("openmpi all-reduce ring", copy + forms.of("all-reduce ring"));
+  forms.expect("openmpi all-reduce segmented_ring", copy + forms.of("all-reduce ring"));
+  forms.expect("openmpi all-reduce recursive_doubling", copy + 3 * (swap(1) + add(1)));
+  forms.expect("openmpi all-reduce rabenseifner", copy + halving);
+  forms.expect("openmpi reduce-scatter ring", copy + forms.of("reduce-scatter ring"));
+  const double halves = swap(2) + swap(4) + swap(8) + add(2) + add(4) + add(8);
+  forms.expect("openmpi reduce-scatter recursive_halving", copy + halves);
+  forms.expect("openmpi reduce-scatter butterfly", copy + halves + swap(8));
+  forms.expect("openmpi all-gather recursive_doubling", swap(8) + swap(4) + swap(2));
+  forms.expect("openmpi all-gather neighbor", swap(8) + 3 * swap(4));
+  forms.expect("openmpi all-gather ring", forms.of("all-gather ring"));
+  // One after the other: the end of each may be asked for once in vain, or begins the next without.
+  const auto expect_in_turn = [&](const std::string& name, double each) {
+    EXPECT_NEAR(forms.of("openmpi " + name), 7 * each, 7 * forms.look()) << name;
+  };
+  expect_in_turn("broadcast chain", message);
+  expect_in_turn("broadcast pipeline", message);
+  expect_in_turn("reduce linear", message + add(1));
+  expect_in_turn("reduce chain", message + add(1));
+  expect_in_turn("gather basic_linear", forms.of("message 1/8"));
+  expect_in_turn("scatter basic_linear", forms.of("message 1/8"));
+  forms.expect("openmpi reduce binomial", 3 * (message + add(1)));
+  forms.expect("openmpi all-to-all pairwise", forms.of("all-to-all pairwise"));
+  forms.expect("openmpi all-to-all modified_bruck", forms.of("all-to-all bruck"));
+  forms.expect("openmpi barrier bruck", forms.of("barrier dissemination"));
+}
+
 TEST(CollectiveForms, AreSumsOfExchangesMessagesAndAdditions) {
   Forms forms;
   for (int shift = 0; shift <= 3; ++shift) {
@@ -142,6 +177,15 @@ TEST(CollectiveForms, AreSumsOfExchangesMessagesAndAdditions) {
       forms.add(std::string(workload.name), std::string(algorithm.name));
     }
   }
+  const auto& libraries = mpi::find_library("openmpi 4.1", "").tables;
+  for (const mpi::Table& table : libraries) {
+    for (const mpi::LibraryAlgorithm& each : table.algorithms) {
+      if (each.algorithm.schedule == nullptr || !each.broadcast.empty()) continue;
+      const auto make = each.algorithm.schedule;
+      forms.add("openmpi " + std::string(table.workload) + " " + std::string(each.algorithm.name),
+                [make](int rank) { return make(kNode, rank, kAll); });
+    }
+  }
   forms.run();
 
   const double exchange = forms.of("exchange 1/8");
@@ -188,6 +232,7 @@ TEST(CollectiveForms, AreSumsOfExchangesMessagesAndAdditions) {
   forms.expect("barrier dissemination", forms.of("signal 1") + forms.of("signal 2") + forms.of("signal 4"));
   forms.expect("shift direct", forms.of("exchange 1/1"));
   forms.expect("bisection direct", forms.of("swap of halves"));
+  expect_openmpi(forms, halving);
   // A piece's steps overlap at the ends of the chain.
   EXPECT_GE(forms.of("broadcast chain"), 38 * forms.of("message piece"));
   EXPECT_LE(forms.of("broadcast chain"), 38 * forms.of("exchange piece"));

@@ -73,6 +73,8 @@ TEST(GpuDirectRdma, BeginsWithCuda50) {
 TEST(CudaAwareMpi, BeginsWithMvapich218AndOpenMpi17) {
   const auto aware = [](const char* mpi) { return Software{.mpi = mpi}.cuda_aware_mpi(); };
   EXPECT_TRUE(aware("mvapich2 1.8"));
+  EXPECT_TRUE(aware("mvapich2-1.8"));
+  EXPECT_FALSE(aware("mvapich2-1.7"));
   EXPECT_TRUE(aware("openmpi 1.7"));
   EXPECT_THAT(aware("mvapich2 1.7").reason, HasSubstr("mvapich2 1.7 takes no device pointers"));
   EXPECT_FALSE(aware("MVAPICH2 1.7"));

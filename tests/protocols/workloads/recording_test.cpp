@@ -15,6 +15,7 @@
 #include "protocols/workloads/goal/job.hpp"
 #include "protocols/workloads/goal/recording.hpp"
 #include "protocols/workloads/goal/trace.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::workloads::goal {
 namespace {
@@ -203,8 +204,15 @@ TEST(Recordings, EveryCollectiveIsTheMessagesOfItsAlgorithm) {
 TEST(Recordings, AnAlgorithmThatIsNamedIsTaken) {
   const auto ranks = alike(4, {.collectives = {collective("all-reduce", 4, 64, {0, 10})}});
   const Algorithm& tree = find_algorithm(find_workload("all-reduce"), "tree");
-  EXPECT_EQ(job_of(ranks, {{"all-reduce", &tree}}).of(1).largest()->size, Bytes{64});
+  EXPECT_EQ(job_of(ranks, {.named = {{"all-reduce", &tree}}}).of(1).largest()->size, Bytes{64});
   EXPECT_EQ(job_of(ranks).of(1).largest()->size, Bytes{16}) << "a ring sends parts";
+  // Of four ranks and 64 B all bytes go to the nearest, then to the next.
+  Algorithms tuned{.library = &workloads::mpi::find_library("openmpi 4.1", "")};
+  EXPECT_EQ(job_of(ranks, tuned).of(1).largest()->size, Bytes{64});
+  tuned.tuned = {"all-gather"};
+  EXPECT_EQ(job_of(ranks, tuned).of(1).largest()->size, Bytes{16}) << "others go as nobody names them";
+  EXPECT_THAT(said_by<UsageError>([&] { job_of(ranks, {.library = tuned.library, .on_gpus = true}); }),
+              HasSubstr("copies GPUs' buffers to the host"));
 }
 
 TEST(Recordings, BlocksAndMessagesGoWhereTheyWereSent) {

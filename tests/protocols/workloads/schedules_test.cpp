@@ -24,29 +24,6 @@
 namespace twinlink::workloads {
 namespace {
 
-/// A channel's exchange moves both ways at once: the other end's must be its mirror, one after the other.
-void expect_mirrored(const Algorithm& algorithm, const Shape& shape, std::uint64_t elements) {
-  using Sizes = std::pair<std::uint64_t, std::uint64_t>;
-  std::map<std::pair<int, int>, std::vector<Sizes>> exchanges;
-  for (int r = 0; r < shape.ranks; ++r) {
-    for (const Step& step : algorithm.schedule(shape, r, elements).steps) {
-      std::set<int> peers;
-      int before = -1;
-      for (const Transfer& t : step.transfers) {
-        const bool goes_on = std::exchange(before, t.peer) == t.peer;
-        EXPECT_TRUE(peers.insert(t.peer).second || goes_on) << "two exchanges on one channel at once";
-        if (t.send.length + t.receive.length > 0) exchanges[{r, t.peer}].push_back({t.send.length, t.receive.length});
-      }
-    }
-  }
-  for (const auto& [ends, mine] : exchanges) {
-    std::vector<Sizes> mirrored;
-    for (const auto& [sent, received] : exchanges[{ends.second, ends.first}]) mirrored.push_back({received, sent});
-    EXPECT_EQ(mine, mirrored) << algorithm.name << " of " << shape.ranks << " ranks: " << ends.first << " and "
-                              << ends.second;
-  }
-}
-
 std::vector<Shape> shapes() {
   std::vector<Shape> all;
   for (int ranks = 2; ranks <= 17; ++ranks) all.push_back({ranks, 1});

@@ -108,6 +108,56 @@ TEST(MeasuredWorkloads, AreByTheFastestWhereNobodyChooses) {
   }
 }
 
+/// All-reduces of an MPI library's choice, by CPUs.
+WorkloadPlan tuned_plan(Sums sums) {
+  WorkloadPlan plan = plan_of("all-reduce", {}, find_protocol("host"));
+  plan.tuned = &workloads::mpi::find_library("openmpi 4.1", "");
+  std::get<Scheduled>(plan.work).sums = sums;
+  return plan;
+}
+
+TEST(MeasuredWorkloads, GoByTheRulesOfAnMpiLibrary) {
+  for (const Sums sums : {Sums::on_host, Sums::copied_and_back}) {
+    const WorkloadSeries series = measured(tuned_plan(sums), 4);
+    ASSERT_EQ(series.points.size(), 2U);
+    EXPECT_EQ(series.points[0].algorithm, "recursive_doubling");
+    EXPECT_EQ(series.points[1].algorithm, "rabenseifner");
+    for (const WorkloadPoint& point : series.points) {
+      EXPECT_TRUE(point.verified);
+      EXPECT_THAT(point.why, testing::StartsWith("openmpi 4.1"));
+      EXPECT_EQ(point.predicted_us > 0, sums == Sums::on_host) << "copies are in no turn";
+    }
+  }
+  EXPECT_THAT(said_by<UsageError>([] { measured(tuned_plan(Sums::on_gpus), 4); }), HasSubstr("adds up on GPUs"));
+}
+
+/// Copies to the GPU, or those to the host, leave the last element out.
+class CutsCopies final : public DecoratedRank {
+ public:
+  CutsCopies(MeasuredRank& inner, bool to_gpu) : DecoratedRank(inner), to_gpu_(to_gpu) {}
+  Op start_copy(View to, View from, std::span<const Block> blocks, Stream stream, Engine engine) override {
+    const bool cut = (to_gpu_ ? to : from).buffer.memory == Memory::device;
+    const Bytes length = to.length - (cut ? workloads::kElement : 0_B);
+    return DecoratedRank::start_copy(to.slice(0_B, length), from.slice(0_B, length), blocks, stream, engine);
+  }
+
+ private:
+  bool to_gpu_;
+};
+
+TEST(MeasuredWorkloads, VerifyWhatComesToTheHostAndBack) {
+  const auto said = [](bool to_gpu) {
+    return said_by<CheckError>([&] {
+      run_fake_world({}, [&](MeasuredRank& rank) {
+        CutsCopies broken(rank, to_gpu);
+        measure_schedules(broken, tuned_plan(Sums::copied_and_back));
+      });
+    });
+  };
+  EXPECT_THAT(said(true), HasSubstr("on the GPU"));
+  EXPECT_THAT(said(false), HasSubstr("of the elements from"));
+}
+
 /// Of messages of that length the last byte is another one than the sender's.
 class Scrambles final : public DecoratedRank {
  public:

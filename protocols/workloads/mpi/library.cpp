@@ -1,0 +1,153 @@
+#include "protocols/workloads/mpi/library.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <iterator>
+#include <stdexcept>
+
+#include "protocols/core/errors.hpp"
+#include "protocols/core/units.hpp"
+#include "protocols/workloads/mpi/openmpi.hpp"
+
+namespace twinlink::workloads::mpi {
+namespace {
+
+const Table* table_of(const Library& library, std::string_view workload) {
+  const auto found = std::ranges::find(library.tables, workload, &Table::workload);
+  return found == library.tables.end() ? nullptr : &*found;
+}
+
+/// The word at the beginning, which is taken away with the space behind it.
+std::string_view take_word(std::string_view& text) {
+  const std::string_view word = text.substr(0, text.find(' '));
+  text.remove_prefix(std::min(text.size(), word.size() + 1));
+  return word;
+}
+
+/// By the row of the ranks. One that is alone sends nothing by any.
+std::string_view named_by(const Table& table, int ranks, Bytes bytes) {
+  const auto behind = std::ranges::upper_bound(table.rows, std::max(ranks, 2), {}, &Row::ranks);
+  std::string_view left = std::prev(behind)->choices;
+  while (true) {
+    const std::string_view name = take_word(left);
+    if (left.empty()) return name;
+    const std::string_view limit = take_word(left);
+    std::uint64_t below = 0;
+    std::from_chars(limit.data(), limit.data() + limit.size(), below);
+    if (bytes.count() < below) return name;
+  }
+}
+
+bool has(Needs needs, int ranks, Bytes size) {
+  const auto n = static_cast<unsigned>(ranks);
+  const std::uint64_t elements = elements_of(size);
+  switch (needs) {
+    case Needs::nothing:
+      return true;
+    case Needs::element_for_each:
+      return elements >= n;
+    case Needs::element_of_power:
+      return elements >= std::bit_floor(n);
+    case Needs::power_of_two_ranks:
+      return std::has_single_bit(n);
+    case Needs::even_ranks:
+      return n % 2 == 0;
+    case Needs::element_to_mebibyte:
+      return elements > n && size <= 1_MiB * n;
+  }
+  return false;
+}
+
+std::string_view to_text(Needs needs) {
+  switch (needs) {
+    case Needs::nothing:
+      return "nothing";
+    case Needs::element_for_each:
+      return "an element for each rank";
+    case Needs::element_of_power:
+      return "as many elements as ranks in a power of two";
+    case Needs::power_of_two_ranks:
+      return "a power of two ranks";
+    case Needs::even_ranks:
+      return "an even number of ranks";
+    case Needs::element_to_mebibyte:
+      return "more elements than ranks, and at most 1 MiB for each";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::span<const Library> all_libraries() { return openmpi_libraries(); }
+
+const Library& find_library(std::string_view said, std::string_view preset) {
+  std::string_view left = said.empty() ? preset : said;
+  const std::string named(left);
+  const std::string_view name = take_word(left);
+  for (const Library& library : all_libraries()) {
+    std::string_view version = library.name;
+    if (take_word(version) != name) continue;
+    // 4.1.6 is one of 4.1, and 4.10 is not.
+    if (left == version || (left.starts_with(version) && left[version.size()] == '.')) return library;
+  }
+  std::string known;
+  for (const Library& library : all_libraries()) {
+    if (library.name.find(' ') == std::string_view::npos) continue;
+    known += (known.empty() ? "" : ", ") + std::string(library.name);
+  }
+  throw UsageError("--algorithm tuned: " +
+                   (named.empty() ? std::string("the platform names no MPI library")
+                                  : "by which rules " + named + " chooses algorithms is not known here") +
+                   "; those of " + known + " are: --set software.mpi=openmpi-4.1 names one");
+}
+
+bool adds_up(const Library& library, std::string_view workload) {
+  const Table* const table = table_of(library, workload);
+  return table != nullptr && table->adds;
+}
+
+bool copies_gpus(const Library& library, std::string_view workload) {
+  const Table* const table = table_of(library, workload);
+  return table != nullptr && table->copies_gpus;
+}
+
+void require_rule(const Library& library, std::string_view workload, int nodes) {
+  const Table* const table = table_of(library, workload);
+  const bool by_nodes = workload.empty() || (table != nullptr && table->by_nodes);
+  if (nodes < 2 || !by_nodes || library.between_nodes.empty()) return;
+  throw UsageError("--algorithm tuned: " + std::string(library.name) + ": " + std::string(library.between_nodes));
+}
+
+Choice choose(const Library& library, std::string_view workload, int ranks, Bytes size) {
+  const Table* const table = table_of(library, workload);
+  if (table == nullptr) {
+    throw UsageError("--algorithm tuned: " + std::string(library.name) + " has no rule for " + std::string(workload));
+  }
+  const Bytes bytes = table->for_each_rank ? Bytes{size.count() / static_cast<std::uint64_t>(ranks)} : size;
+  std::string_view name = named_by(*table, ranks, bytes);
+  std::string why(library.name);
+  // What it takes otherwise needs nothing.
+  const auto ruled = std::ranges::find(table->algorithms, name, [](const auto& each) { return each.algorithm.name; });
+  if (ruled != table->algorithms.end() && !has(ruled->needs, ranks, size)) {
+    why += ": " + std::string(name) + " needs " + std::string(to_text(ruled->needs));
+    if (ruled->otherwise.empty()) {
+      throw UsageError("--algorithm tuned: " + why + ", and what the library takes otherwise is not here");
+    }
+    name = ruled->otherwise;
+  }
+  for (const LibraryAlgorithm& each : table->algorithms) {
+    if (each.algorithm.name != name) continue;
+    const auto goes_by = [&](std::string_view part, std::string_view wanted) {
+      return wanted.empty() || choose(library, part, ranks, size).algorithm->name == wanted;
+    };
+    if (!goes_by("reduce", each.reduce) || !goes_by("broadcast", each.broadcast)) continue;
+    if (!each.reduce.empty()) why += ": reduce by " + std::string(each.reduce);
+    if (!each.broadcast.empty()) why += ", broadcast by " + std::string(each.broadcast);
+    return {&each.algorithm, why};
+  }
+  throw std::logic_error(std::string(library.name) + " takes " + std::string(name) + " for " + std::string(workload) +
+                         ", which has no schedule");
+}
+
+}  // namespace twinlink::workloads::mpi

@@ -1,0 +1,13 @@
+// The rules of Open MPI.
+#pragma once
+
+#include <span>
+
+#include "protocols/workloads/mpi/library.hpp"
+
+namespace twinlink::workloads::mpi {
+
+/// From the oldest version on.
+std::span<const Library> openmpi_libraries();
+
+}  // namespace twinlink::workloads::mpi
