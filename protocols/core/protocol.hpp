@@ -217,6 +217,12 @@ class Protocol {
   }
   /// Must a message lie at the same place of both ends' memory, as on a symmetric heap?
   [[nodiscard]] virtual bool wants_same_places() const { return false; }
+  /// Do the numbers of the two ranks decide what happens between them, such as whose request is dropped? Then others
+  /// between which all is alike may take another time.
+  [[nodiscard]] virtual bool goes_by_numbers(const Settings& settings) const {
+    static_cast<void>(settings);
+    return false;
+  }
   /// Does it only choose among the other protocols, message by message?
   [[nodiscard]] virtual bool delegates() const { return false; }
   /// Does it do collectives by itself? Then join() gives a Communicator, and elsewhere it throws.

@@ -86,6 +86,10 @@ class CudaIpc final : public Protocol {
     const CudaIpcOptions options = read_cuda_ipc_options(*this, settings);
     return !options.use_ipc || options.closed;
   }
+  /// Of two requests that cross, Open MPI's smcuda drops one.
+  [[nodiscard]] bool goes_by_numbers(const Settings& settings) const override {
+    return read_cuda_ipc_options(*this, settings).fidelity != handshake::Fidelity::design;
+  }
   [[nodiscard]] Support supports(const Path& path) const override {
     if (!path.same_node) return {Support::Kind::no, "the GPUs are on different nodes, and CUDA IPC ends at the node"};
     if (!path.device_mapping) return {Support::Kind::no, path.device_mapping.reason};

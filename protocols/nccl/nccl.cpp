@@ -223,6 +223,8 @@ class Nccl final : public Protocol {
   [[nodiscard]] std::span<const Option> options() const override { return nccl::option_list(); }
   [[nodiscard]] std::span<const Alias> aliases() const override { return nccl::alias_list(); }
   [[nodiscard]] bool does_collectives() const override { return true; }
+  // They say in which queue of the GPU a peer's programs are.
+  [[nodiscard]] bool goes_by_numbers(const Settings& /*settings*/) const override { return true; }
   [[nodiscard]] Support supports(const Path& path) const override {
     if (path.gpu_programs) return {};
     return {Support::Kind::no, path.gpu_programs.reason};

@@ -74,6 +74,14 @@ bool wants_heap(const Ways& ways) {
   return wants(ways.within) || wants(ways.between) || wants(ways.between_domains);
 }
 
+bool go_by_numbers(const Ways& ways) {
+  const auto goes = [](const Protocol* protocol, const Settings& settings) {
+    return protocol != nullptr && protocol->goes_by_numbers(settings);
+  };
+  return goes(ways.within, ways.settings_within) || goes(ways.between, ways.settings_between) ||
+         goes(ways.between_domains, ways.settings_between_domains);
+}
+
 std::unique_ptr<Channel> open_channel(Rank& rank, const Ways& ways, RankId peer) {
   const Way way = way_to(rank, ways, peer);
   return way.protocol.connect(rank, peer, way.settings);

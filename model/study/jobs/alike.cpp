@@ -69,6 +69,7 @@ std::string why_none_is_alike(const Platform& platform, const std::vector<Place>
   if (algorithm->together) return "programs of thread blocks know each rank by its place";
   if (plan.company.meet) return "other jobs share the machine";
   if (workloads::wants_heap(plan.ways)) return "a symmetric heap is made by all ranks together";
+  if (workloads::go_by_numbers(plan.ways)) return "ranks' numbers decide what happens between them";
   if (!platform.later_faults.empty()) return "faults come while the job runs";
   if (!platform.kinds.empty()) return "nodes are of several kinds";
   if (platform.fabric && has_detours(*platform.fabric)) return "messages go round links that are full";
@@ -255,7 +256,10 @@ class AlikeSearch {
     };
     const Standing same = moves.contents();
     for (const Bytes size : work_.sizes) {
-      if (!hold_the_same(schedule(0, size, same), schedule(moves.moved(0, 1), size, same))) return false;
+      for (const int move : {1, same.within_count}) {  // on its node, and to another
+        const int other = moves.moved(0, move % moves.count());
+        if (!hold_the_same(schedule(0, size, same), schedule(other, size, same))) return false;
+      }
       for (const int rank : moves.standing()) {
         const Schedule first = schedule(rank, size, {});
         for (int move = 1; move < moves.count(); ++move) {

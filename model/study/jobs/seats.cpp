@@ -26,6 +26,10 @@ std::vector<Adapters> all_adapters(const Topology& topology, std::size_t from, s
 
 Seats::Seats(const Topology& topology, std::span<const Place> places)
     : topology_(topology), places_(places.begin(), places.end()), machine_(network_, topology, places) {
+  const int first = places.front().node;
+  for (int node = first + 1; node < topology.nodes() && other_copy_ == 0; ++node) {
+    if (topology.copy_of(node) != topology.copy_of(first)) other_copy_ = node - first;
+  }
   for (const Place& at : places) {
     const std::size_t gpu = topology.gpu_of(at);
     seats_.push_back(
@@ -54,15 +58,26 @@ bool Seats::may_be_alike() const {
       if (!topology_.peer_access(seats_[rank].gpu, seats_[other].gpu)) return false;
     }
     if (!topology_.platform().fabric || !turns) continue;
-    const std::vector<Adapters> adapters = all_adapters(topology_, seats_[rank].gpu, seats_[rank].gpu);
-    if (adapters.size() != 1 || std::ranges::find(used, adapters.front().from) != used.end()) return false;
-    used.push_back(adapters.front().from);
+    const std::string own = all_adapters(topology_, seats_[rank].gpu, seats_[rank].gpu).front().from;
+    for (const Folding::Seat& other : seats_) {
+      const std::vector<Adapters> adapters = all_adapters(topology_, seats_[rank].gpu, other.gpu);
+      if (adapters.size() != 1 || adapters.front().from != own) return false;
+    }
+    if (std::ranges::find(used, own) != used.end()) return false;
+    used.push_back(own);
   }
   return true;
 }
 
 Seats::Facts Seats::own(int rank) const {
   Facts facts{.things = {&topology_.type_of(gpu(rank))}};
+  if (topology_.platform().fabric) {
+    for (const Adapters& each : all_adapters(topology_, gpu(rank), gpu(rank))) {
+      const std::optional<Seconds> gap =
+          value_of(std::ranges::find(topology_.graph().nics, each.from, &Nic::name)->gap);
+      facts.numbers.push_back(gap ? gap->value() : -1);
+    }
+  }
   for (const Location& at : locations(rank)) {
     if (at.kind == Location::Kind::gpu) continue;
     for (const Location& piece : topology_.pieces(at)) {
@@ -107,20 +122,48 @@ void Seats::add_copies(Facts& facts, int from, int to) const {
   }
 }
 
+void Seats::add_path(Facts& facts, const Path& path) {
+  facts.numbers.insert(
+      facts.numbers.end(),
+      {number(path.peer_access), number(path.device_mapping), number(path.one_sided),
+       number(path.device_memory_on_network), number(path.shared_buffers), number(path.cpu_reaches_device),
+       number(path.cuda_aware_mpi), static_cast<double>(path.links), path.switched ? 1.0 : 0.0,
+       path.peer_rate.bytes_per_second(), path.adapter_rate.bytes_per_second()});
+}
+
+/// What a single transfer gets on its way, by whoever reads and writes.
+void Seats::add_each_rates(Facts& facts, const Route& route) const {
+  for (const Reach reach : {Reach::cpu, Reach::device_reads, Reach::device_writes}) {
+    facts.numbers.push_back(number(topology_.each_rate(route, reach)));
+  }
+}
+
 Seats::Facts Seats::between(int from, int to) const {
-  const Path path = topology_.path(place(from), place(to));
   const bool one_node = place(from).node == place(to).node;
-  Facts facts{.numbers = {number(path.peer_access), number(path.device_mapping), number(path.one_sided),
-                          number(path.device_memory_on_network), number(path.shared_buffers),
-                          number(path.cpu_reaches_device), number(path.cuda_aware_mpi), static_cast<double>(path.links),
-                          path.switched ? 1.0 : 0.0, path.peer_rate.bytes_per_second(),
-                          path.adapter_rate.bytes_per_second()}};
+  Facts facts;
+  add_path(facts, topology_.path(place(from), place(to)));
+  if (other_copy_ > 0) {
+    Place far = place(to);
+    far.node += other_copy_;
+    add_path(facts, topology_.path(place(from), far));
+  }
   for (const Location& here : locations(from)) {
     for (const Location& there : locations(to)) {
-      if (one_node) facts.numbers.push_back(topology_.latency(here, there).value());
+      if (one_node) {
+        facts.numbers.push_back(topology_.latency(here, there).value());
+        for (const Strand& strand : topology_.strands(here, there)) {
+          add_each_rates(facts, topology_.copy_route(strand.from, strand.to));
+        }
+      }
       if (!topology_.platform().fabric) continue;
       for (const Adapters& each : all_adapters(topology_, gpu(from), gpu(to))) {
         facts.numbers.push_back(topology_.message_way(here, each, there).value());
+        for (const Location& piece : topology_.pieces(here)) {
+          add_each_rates(facts, topology_.to_nic_route(piece, each.from));
+        }
+        for (const Location& piece : topology_.pieces(there)) {
+          add_each_rates(facts, topology_.from_nic_route(each.to, piece));
+        }
       }
     }
   }

@@ -41,6 +41,8 @@ class Seats {
   [[nodiscard]] std::size_t gpu(int rank) const { return seats_[static_cast<std::size_t>(rank)].gpu; }
   [[nodiscard]] std::vector<Location> locations(int rank) const;
   [[nodiscard]] bool may_be_alike() const;
+  static void add_path(Facts& facts, const Path& path);
+  void add_each_rates(Facts& facts, const Route& route) const;
   [[nodiscard]] Facts own(int rank) const;
   [[nodiscard]] Facts between(int from, int to) const;
   void add_copies(Facts& facts, int from, int to) const;
@@ -50,6 +52,7 @@ class Seats {
   const Topology& topology_;
   std::vector<Place> places_;
   std::vector<Folding::Seat> seats_{};
+  int other_copy_ = 0;  ///< so many nodes further on the next copy of the graph begins; 0: there is none
   Clock clock_{};
   MaxMinFlows network_{clock_};  ///< without a flow
   Machine machine_;

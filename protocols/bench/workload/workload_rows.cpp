@@ -34,7 +34,9 @@ std::string to_csv(const WorkloadSeries& series) {
 std::string standing_for_all(const WorkloadFile& file) {
   if (!file.environment->is_object() || !file.environment->contains("simulated_ranks")) return {};
   const int simulated = file.environment->at("simulated_ranks").get<int>();
-  return simulated == file.series.ranks ? "" : fmt::format("; {} ranks are simulated and stand for all", simulated);
+  if (simulated == file.series.ranks) return {};
+  return simulated == 1 ? "; 1 rank is simulated and stands for all"
+                        : fmt::format("; {} ranks are simulated and stand for all", simulated);
 }
 
 void print_heading(const WorkloadFile& file, std::ostream& out) {

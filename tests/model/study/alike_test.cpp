@@ -89,6 +89,22 @@ std::pair<const workloads::Workload*, const workloads::Algorithm*> algorithm_of(
   }
 }
 
+/// One part of each node is unlike the others of its kind.
+void make_uneven(RandomJob& made, const auto& below) {
+  platforms::Node& node = made.platform.node;
+  const auto one_of = [&](auto& parts) -> auto& { return parts[static_cast<std::size_t>(below(parts.size()))]; };
+  platforms::Link& link = one_of(node.links);
+  const int what = below(7);
+  made.text += fmt::format(", uneven by {} of link {}", what, link.name);
+  if (what == 0) link.each_write.emplace().value = Rate{3e9};
+  if (what == 1) link.each_read.emplace().value = Rate{3e9};
+  if (what == 2) link.latency.emplace().value = 3.0_us;
+  if (what == 3) link.forward.value = link.backward.value = Rate{2e9};
+  if (what == 4 && !node.nics.empty()) one_of(node.nics).gap.emplace().value = 4.0_us;
+  if (what == 5 && !node.hubs.empty()) one_of(node.hubs).passing.forwards = platforms::Forwards::none;
+  if (what == 6) one_of(node.memories).copy_rate.value = Rate{1e9};
+}
+
 /// A step of training instead, of few layers, by its all-reduces, with ranks of which some share tensors or are stages.
 void make_training(RandomJob& made, const auto& below) {
   static const std::array<std::string, 3> kAlgorithms{"halving-doubling", "ring", "hierarchical"};
@@ -156,11 +172,16 @@ RandomJob random_job(std::uint64_t seed) {
   if (!regular && below(8) == 0) made.job.place = "spread";
   made.job.workload.sweep.iterations = 1 + below(2);
   made.job.workload.sweep.no_verify = below(3) == 0;
-  static const std::array<std::string, 8> kProtocols{"",           "",     "host",         "staging",
-                                                     "cuda-aware", "host", "gpudirect-v1", "gpudirect-v3"};
+  static const std::array<std::string, 10> kProtocols{
+      "", "", "host", "staging", "cuda-aware", "host", "gpudirect-v1", "gpudirect-v3", "cuda-ipc", "nccl"};
   // Those that are not named go wherever the ranks are.
   if (!regular || below(2) == 0)
     made.job.workload.protocol = kProtocols[static_cast<std::size_t>(below(kProtocols.size()))];
+  if (made.job.workload.protocol == "cuda-ipc") {
+    made.job.workload.between = "gpudirect-v3";
+    static const std::array<std::string, 3> kFidelities{"design", "openmpi-4.1", "openmpi-5"};
+    made.job.workload.settings.options = {{"fidelity", kFidelities[static_cast<std::size_t>(below(3))]}};
+  }
   made.text = fmt::format("{} x {} {}{} on {} of {} nodes, fabric {} {} {}{}, {} over '{}'{}", algorithm.name, ranks,
                           workload->name, made.job.place == "spread" ? " spread" : "", name, nodes,
                           to_string(fabric.shape), fmt::join(size, "x"), to_string(fabric.routing),
@@ -168,6 +189,7 @@ RandomJob random_job(std::uint64_t seed) {
                           made.job.workload.protocol, made.job.workload.sweep.no_verify ? " not verified" : "");
   if (!regular && fabric.is_tree() && leaves > 1 && below(5) == 0) add_fault(made, "leaf0-up0", 0.5 * below(2));
   if (regular && below(4) == 0) make_training(made, below);
+  if (regular && below(4) == 0) make_uneven(made, below);
   return made;
 }
 
