@@ -112,6 +112,8 @@ bool copies_gpus(const Library& library, std::string_view workload) {
   return table != nullptr && table->copies_gpus;
 }
 
+bool has_no_buffer(std::string_view workload) { return workload == "barrier"; }
+
 void require_rule(const Library& library, std::string_view workload, int nodes) {
   const Table* const table = table_of(library, workload);
   const bool by_nodes = workload.empty() || (table != nullptr && table->by_nodes);

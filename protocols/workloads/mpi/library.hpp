@@ -62,6 +62,8 @@ const Library& find_library(std::string_view said, std::string_view preset);
 bool adds_up(const Library& library, std::string_view workload);
 /// Does it copy GPUs' buffers to the host for that, and the result back?
 bool copies_gpus(const Library& library, std::string_view workload);
+/// Are its messages without bytes? Then they are the host's, wherever buffers of other calls are.
+bool has_no_buffer(std::string_view workload);
 /// A UsageError where it goes by other rules on so many nodes; a workload without a name is all that a job may have.
 void require_rule(const Library& library, std::string_view workload, int nodes);
 

@@ -72,6 +72,14 @@ TEST(WorkloadProgram, TakesWhatTheMpiLibraryTakes) {
               AllOf(HasSubstr("butterfly"), HasSubstr("# openmpi 4.1")));
 }
 
+TEST(WorkloadProgram, ABarrierOfAnMpiLibraryHasNoBufferOfAGpu) {
+  const std::string barrier = kOn + "barrier --algorithm tuned -p ";
+  std::string printed;
+  const double aware = first_point(barrier + "cuda-aware", &printed).at("time_us");
+  EXPECT_THAT(printed, AllOf(HasSubstr("over host"), HasSubstr("without a buffer: messages of the host")));
+  EXPECT_DOUBLE_EQ(aware, first_point(barrier + "host").at("time_us").get<double>());
+}
+
 /// Two ranks: what each GPU has is copied to the host twice and back once, one after the other, and the rest is what
 /// buffers on the host take.
 TEST(WorkloadProgram, AnMpiLibraryAddsUpGpusBuffersOnTheHost) {
@@ -96,6 +104,12 @@ TEST(WorkloadProgram, RefusesWhatNoRuleOfTheMpiLibraryIsKnownFor) {
                  "between nodes, whose rules are not here");
   expect_refused(kOn + "all-reduce -p gpudirect-v2 --algorithm tuned", "needs messages of MPI alone");
   expect_refused(kOn + "reduce-scatter -p cuda-aware --algorithm tuned", "which it does not copy");
+  expect_refused(kOn + "sum --on gpu -p host --algorithm tuned", "sum --on gpu adds up on the GPUs, and openmpi");
+  expect_refused(kOn + "barrier -p cuda-aware --algorithm tuned -o send=standard", "has its messages on the host");
+  const std::string beside = " --set software.mpi=openmpi-4.1 --algorithm tuned --ranks 2 --background shift";
+  for (const std::string what : {"all-reduce", "barrier"}) {
+    expect_refused("workload " + what + " --platform hgx-h100 -p cuda-aware" + beside, "would go by cuda-aware");
+  }
   expect_refused(kOn + "shift -p host --algorithm tuned", "openmpi has no rule for shift");
 }
 
