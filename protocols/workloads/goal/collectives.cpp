@@ -161,6 +161,8 @@ void expand(Trace& trace, const Algorithms& algorithms, const std::function<bool
   for (const RankTrace& rank : trace.ranks) tags.emplace_back(rank.tasks.size(), 0);
   for (const Joint& joint : joints) {
     ++tag;
+    const std::string_view what = kCollectives[trace.of(joint.members.front()).what];
+    if (!stays(what) && !algorithms.named.contains(what) && algorithms.by_library(what)) trace.by_library.insert(what);
     for (const TaskId& each : joint.members) tags[static_cast<std::size_t>(each.rank)][each.task] = tag;
   }
   for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
