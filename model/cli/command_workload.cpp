@@ -172,6 +172,13 @@ ExitCode run(Options options, const Program& program) {
     options.job.workload.mpi = mpi_of(platform);
     bench::WorkloadPlan plan = make_plan(options.job.workload, {});
     if (plan.array() != nullptr) throw UsageError("--jobs and --background: not of " + plan.name());
+    if (const std::string& said = options.job.workload.protocol;
+        !options.background.empty() && plan.tuned != nullptr && plan.ways.within->name() != said) {
+      throw UsageError(
+          fmt::format("--background: with --algorithm tuned {} goes by messages of the host, and what is "
+                      "beside it would go by {}; -p host has both on the host",
+                      plan.name(), said));
+    }
     return run_jobs(options, std::move(plan), platform, command_line);
   }
   ReadyJob ready = ready_job(platform, options.job);

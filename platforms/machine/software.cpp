@@ -11,6 +11,8 @@
 namespace twinlink::platforms {
 namespace {
 
+constexpr std::string_view kDigits = "0123456789";
+
 // Versions of the toolkit, by the drivers that came with it (release notes of CUDA 4.0 and 5.0 for Linux).
 const Version kSharedBuffers{{3, 1}};
 const Version kPeerAccess{{4, 0}};
@@ -82,7 +84,11 @@ std::string to_string(const Version& version) {
 
 std::optional<std::pair<std::string, Version>> parse_library(std::string_view text) {
   std::size_t between = text.find(' ');
-  if (between == std::string_view::npos) between = text.rfind('-');
+  // Names have signs of their own, as "mvapich2-gdr", and versions too, as "4.1.6-rc2".
+  if (between == std::string_view::npos) between = text.find('-');
+  while (between < text.size() && text[between] == '-' && text.substr(between + 1).find_first_of(kDigits) != 0) {
+    between = text.find('-', between + 1);
+  }
   if (between == 0 || between == std::string_view::npos) return std::nullopt;
   auto version = parse_version(text.substr(between + 1));
   if (!version) return std::nullopt;

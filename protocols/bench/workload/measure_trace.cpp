@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -86,7 +87,16 @@ class TraceRun {
     if (job.has_nics() && !rank_.take_adapters({})) {
       all.emplace_back("the numbers of the nics have no effect: the network library chooses the adapters");
     }
+    if (plan_.tuned != nullptr && !job.trace().by_library.empty()) all.push_back(counted_as(job.trace().by_library));
     return all;
+  }
+
+  /// Recorders write calls down as one that a library tells apart.
+  [[nodiscard]] std::string counted_as(const std::set<std::string_view>& collectives) const {
+    std::string text = fmt::format("tuned: {}: recorded calls count as blocking ones", rules_of(*plan_.tuned));
+    if (collectives.contains("reduce-scatter")) text += ", reduce-scatters as MPI_Reduce_scatter";
+    if (collectives.contains("all-gather")) text += ", all-gathers as MPI_Allgather";
+    return text + "; the library may choose otherwise for what they were";
   }
 
   Played play(bool check, bool counts = false) {

@@ -353,6 +353,7 @@ class WorkloadRun {
     std::string why;
     if (plan_.tuned != nullptr) {
       why = workloads::mpi::choose(*plan_.tuned, work_.workload->name, shape_.ranks, size).why;
+      if (workloads::mpi::has_no_buffer(work_.workload->name)) why += "; without a buffer: messages of the host";
       if (work_.sums == Sums::copied_and_back) why += "; added up on the host, with copies there and back";
     } else if (work_.algorithms.empty() && !of_size.front().algorithm->together && work_.predictable()) {
       worth = told_by_first(self_ == 0 ? worth_a_try(of_size) : 0);

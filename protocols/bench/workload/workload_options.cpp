@@ -468,27 +468,37 @@ std::function<bool(std::string_view)> collectives_by_itself(const WorkloadOption
 
 namespace {
 
+/// Messages of the library's own, which are the host's whatever has the buffers.
+void go_by_host(const WorkloadOptions& options, WorkloadPlan& plan, std::string_view what) {
+  if (options.protocol == kHost) return;
+  const SettingsOptions& said = options.settings;
+  if (!said.preset.empty() || said.chunk || said.depth || !said.options.empty()) {
+    throw UsageError(fmt::format("--algorithm tuned: {} has its messages on the host, where {} has no options", what,
+                                 options.protocol));
+  }
+  plan.ways.within = plan.ways.between = &find_protocol(kHost);
+  plan.ways.settings_within = plan.ways.settings_between = settings_of(*plan.ways.within, {}, plan.timeout);
+}
+
 /// CPUs add up what is in host memory. What GPUs have is copied there first, and goes by messages of the host.
 void sum_as_library(const WorkloadOptions& options, WorkloadPlan& plan, Scheduled& work) {
+  const std::string_view what = work.workload->name;
+  if (options.workload == kSum && options.on == kOnGpu) {
+    throw UsageError(fmt::format("--algorithm tuned: sum --on gpu adds up on the GPUs, and {} by the CPU; --on cpu",
+                                 plan.tuned->name));
+  }
   if (options.protocol == kHost) {
     if (work.sums == Sums::on_gpus) work.sums = Sums::on_host;
     return;
   }
-  const std::string what = options.workload == kSum ? "sum --on gpu" : options.workload;
-  if (options.workload == kSum || !copies_gpus(*plan.tuned, work.workload->name)) {
+  if (!copies_gpus(*plan.tuned, what)) {
     throw UsageError(
         fmt::format("--algorithm tuned: {} adds up by the CPU, and {} has buffers of GPUs, which it does "
                     "not copy; -p host has them on the host",
                     plan.tuned->name, what));
   }
-  const SettingsOptions& said = options.settings;
-  if (!said.preset.empty() || said.chunk || said.depth || !said.options.empty()) {
-    throw UsageError(
-        fmt::format("--algorithm tuned: {} has its messages on the host, where cuda-aware has no options", what));
-  }
   work.sums = Sums::copied_and_back;
-  plan.ways.within = plan.ways.between = &find_protocol(kHost);
-  plan.ways.settings_within = plan.ways.settings_between = settings_of(*plan.ways.within, {}, plan.timeout);
+  go_by_host(options, plan, what);
 }
 
 }  // namespace
@@ -525,6 +535,7 @@ WorkloadPlan make_plan(const WorkloadOptions& options, const PlanDefaults& defau
   if (auto* const work = std::get_if<Scheduled>(&plan.work); work != nullptr && options.algorithm == kTuned) {
     plan.tuned = &library_of(options);
     if (adds_up(*plan.tuned, work->workload->name)) sum_as_library(options, plan, *work);
+    if (workloads::mpi::has_no_buffer(work->workload->name)) go_by_host(options, plan, work->workload->name);
   }
   return plan;
 }

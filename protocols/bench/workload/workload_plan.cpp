@@ -214,10 +214,14 @@ void require_schedules(const Rank& rank, const WorkloadPlan& plan) {
     const std::string refused = refusal_of(work, *algorithm, shape);
     if (!refused.empty()) throw UsageError(fmt::format("{}, {}: {}", work.workload->name, algorithm->name, refused));
   }
-  if (plan.tuned != nullptr) require_rule(*plan.tuned, work.workload->name, nodes_of(rank));
+  const int nodes = nodes_of(rank);
+  if (plan.tuned != nullptr) require_rule(*plan.tuned, work.workload->name, nodes);
   // Whom a rank has messages with by an algorithm, and whether it adds up, is the same at every size.
   std::set<const Algorithm*> known;
   for (const Bytes size : work.sizes) {
+    if (plan.tuned != nullptr && choose(*plan.tuned, work.workload->name, shape.ranks, size).reduces) {
+      require_rule(*plan.tuned, "reduce", nodes);
+    }
     for (const Algorithm* algorithm : candidates(plan, shape, size)) {
       if (!known.insert(algorithm).second) continue;
       require_together(plan, *algorithm);

@@ -12,15 +12,27 @@
 namespace twinlink::workloads::goal {
 namespace {
 
+/// A UsageError where the library's messages are the host's, and all of a job are of GPUs' buffers.
+void require_on_gpus(const mpi::Library& library, std::string_view what) {
+  std::string why;
+  if (mpi::has_no_buffer(what)) {
+    why = "has no buffer, and its messages are the host's, while all of a recorded job go by one protocol";
+  } else if (mpi::adds_up(library, what)) {
+    why = mpi::copies_gpus(library, what)
+              ? "has GPUs' buffers copied to the host, which a recorded job does not say"
+              : "has its sums by the CPU, and GPUs' buffers are not copied to the host for it";
+  }
+  if (why.empty()) return;
+  throw UsageError("--algorithm tuned: " + std::string(what) + " of " + std::string(library.name) + " " + why +
+                   "; -p host, or COLLECTIVE=tuned for others");
+}
+
 const Algorithm& algorithm_for(const Task& task, std::size_t members, const Algorithms& algorithms) {
   const std::string_view what = kCollectives[task.what];
   if (const auto named = algorithms.named.find(what); named != algorithms.named.end()) return *named->second;
   if (algorithms.by_library(what)) {
-    if (algorithms.on_gpus && workloads::mpi::adds_up(*algorithms.library, what)) {
-      throw UsageError("--algorithm tuned: for " + std::string(what) +
-                       " the library copies GPUs' buffers to the host, which a recorded job does not say; -p host");
-    }
-    return *workloads::mpi::choose(*algorithms.library, what, static_cast<int>(members), Bytes{task.amount}).algorithm;
+    if (algorithms.on_gpus) require_on_gpus(*algorithms.library, what);
+    return *mpi::choose(*algorithms.library, what, static_cast<int>(members), Bytes{task.amount}).algorithm;
   }
   const auto& all = find_workload(what).algorithms;
   // Rings, as libraries take for large messages; what goes from each to each goes at once.
@@ -149,6 +161,8 @@ void expand(Trace& trace, const Algorithms& algorithms, const std::function<bool
   for (const RankTrace& rank : trace.ranks) tags.emplace_back(rank.tasks.size(), 0);
   for (const Joint& joint : joints) {
     ++tag;
+    const std::string_view what = kCollectives[trace.of(joint.members.front()).what];
+    if (!stays(what) && !algorithms.named.contains(what) && algorithms.by_library(what)) trace.by_library.insert(what);
     for (const TaskId& each : joint.members) tags[static_cast<std::size_t>(each.rank)][each.task] = tag;
   }
   for (std::size_t r = 0; r < trace.ranks.size(); ++r) {

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,6 +83,7 @@ struct Trace {
   std::vector<std::vector<int>> groups{};  ///< ascending ranks of each
   /// How long collectives took where they were recorded, by their name; of comments that begin with kRecordedTime.
   std::map<std::string, Seconds> recorded{};
+  std::set<std::string_view> by_library{};  ///< of kCollectives: whose messages an MPI library has chosen
 
   [[nodiscard]] const Task& of(TaskId id) const { return ranks[static_cast<std::size_t>(id.rank)].tasks[id.task]; }
 };

@@ -64,15 +64,15 @@ std::string_view to_text(Needs needs) {
     case Needs::nothing:
       return "nothing";
     case Needs::element_for_each:
-      return "an element for each rank";
+      return "an element of 8 B for each rank";
     case Needs::element_of_power:
-      return "as many elements as ranks in a power of two";
+      return "as many elements of 8 B as ranks in a power of two";
     case Needs::power_of_two_ranks:
       return "a power of two ranks";
     case Needs::even_ranks:
       return "an even number of ranks";
     case Needs::element_to_mebibyte:
-      return "more elements than ranks, and at most 1 MiB for each";
+      return "more elements of 8 B than ranks, and at most 1 MiB for each";
   }
   return {};
 }
@@ -112,11 +112,19 @@ bool copies_gpus(const Library& library, std::string_view workload) {
   return table != nullptr && table->copies_gpus;
 }
 
+bool has_no_buffer(std::string_view workload) { return workload == "barrier"; }
+
 void require_rule(const Library& library, std::string_view workload, int nodes) {
   const Table* const table = table_of(library, workload);
   const bool by_nodes = workload.empty() || (table != nullptr && table->by_nodes);
   if (nodes < 2 || !by_nodes || library.between_nodes.empty()) return;
-  throw UsageError("--algorithm tuned: " + std::string(library.name) + ": " + std::string(library.between_nodes));
+  throw UsageError("--algorithm tuned: " + std::string(library.name) + ": " +
+                   (workload.empty() ? "" : std::string(workload) + ": ") + std::string(library.between_nodes));
+}
+
+std::string rules_of(const Library& library) {
+  const std::string name(library.name);
+  return library.version.empty() ? name : name + ", by the rules of " + std::string(library.version);
 }
 
 Choice choose(const Library& library, std::string_view workload, int ranks, Bytes size) {
@@ -126,7 +134,7 @@ Choice choose(const Library& library, std::string_view workload, int ranks, Byte
   }
   const Bytes bytes = table->for_each_rank ? Bytes{size.count() / static_cast<std::uint64_t>(ranks)} : size;
   std::string_view name = named_by(*table, ranks, bytes);
-  std::string why(library.name);
+  std::string why = rules_of(library);
   // What it takes otherwise needs nothing.
   const auto ruled = std::ranges::find(table->algorithms, name, [](const auto& each) { return each.algorithm.name; });
   if (ruled != table->algorithms.end() && !has(ruled->needs, ranks, size)) {
@@ -144,7 +152,7 @@ Choice choose(const Library& library, std::string_view workload, int ranks, Byte
     if (!goes_by("reduce", each.reduce) || !goes_by("broadcast", each.broadcast)) continue;
     if (!each.reduce.empty()) why += ": reduce by " + std::string(each.reduce);
     if (!each.broadcast.empty()) why += ", broadcast by " + std::string(each.broadcast);
-    return {&each.algorithm, why};
+    return {&each.algorithm, why, !each.reduce.empty()};
   }
   throw std::logic_error(std::string(library.name) + " takes " + std::string(name) + " for " + std::string(workload) +
                          ", which has no schedule");

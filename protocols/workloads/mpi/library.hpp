@@ -50,6 +50,7 @@ struct Library {
   std::string_view name;  ///< "openmpi 4.1"; without a version: nobody says which
   std::span<const Table> tables;
   std::string_view between_nodes;  ///< why its rules for several nodes are not here; empty: they are these
+  std::string_view version{};      ///< whose tables these are, where nobody says which runs
 };
 
 std::span<const Library> all_libraries();
@@ -62,12 +63,18 @@ const Library& find_library(std::string_view said, std::string_view preset);
 bool adds_up(const Library& library, std::string_view workload);
 /// Does it copy GPUs' buffers to the host for that, and the result back?
 bool copies_gpus(const Library& library, std::string_view workload);
+/// Are its messages without bytes? Then they are the host's, wherever buffers of other calls are.
+bool has_no_buffer(std::string_view workload);
 /// A UsageError where it goes by other rules on so many nodes; a workload without a name is all that a job may have.
 void require_rule(const Library& library, std::string_view workload, int nodes);
 
+/// Whose rules they are: "openmpi 4.1", or "openmpi, by the rules of 4.1".
+std::string rules_of(const Library& library);
+
 struct Choice {
   const Algorithm* algorithm;
-  std::string why;  ///< "openmpi 4.1: ring, which needs an element for each rank"
+  std::string why;       ///< "openmpi 4.1: neighbor needs an even number of ranks"
+  bool reduces = false;  ///< by a reduce of the library, which goes by its own rule
 };
 /// What the library takes for `size` of a collective, as catalogue.hpp counts it. A UsageError for a workload of which
 /// it has no rule, and for an algorithm that is not here.

@@ -64,12 +64,32 @@ TEST(WorkloadProgram, SaysHowManyRanksStandForAll) {
 }
 
 TEST(WorkloadProgram, TakesWhatTheMpiLibraryTakes) {
-  EXPECT_THAT(
-      said(kOn + "all-reduce -p cuda-aware --algorithm tuned -b 64K -e 64K"),
-      AllOf(HasSubstr("segmented_ring"), HasSubstr("# openmpi; added up on the host, with copies there and back")));
+  EXPECT_THAT(said(kOn + "all-reduce -p cuda-aware --algorithm tuned -b 64K -e 64K"),
+              AllOf(HasSubstr("segmented_ring"),
+                    HasSubstr("# openmpi, by the rules of 4.1; added up on the host, with copies there and back")));
   EXPECT_THAT(said(kOn + "all-to-all -p cuda-aware --algorithm tuned -b 512K -e 512K"), HasSubstr("two_proc"));
   EXPECT_THAT(said(kOn + "reduce-scatter -p host --algorithm tuned -b 64K -e 64K --set software.mpi=openmpi-4.1.6"),
               AllOf(HasSubstr("butterfly"), HasSubstr("# openmpi 4.1")));
+}
+
+TEST(WorkloadProgram, ABarrierOfAnMpiLibraryHasNoBufferOfAGpu) {
+  const std::string barrier = kOn + "barrier --algorithm tuned -p ";
+  std::string printed;
+  const double aware = first_point(barrier + "cuda-aware", &printed).at("time_us");
+  EXPECT_THAT(printed, AllOf(HasSubstr("over host"), HasSubstr("without a buffer: messages of the host")));
+  EXPECT_DOUBLE_EQ(aware, first_point(barrier + "host").at("time_us").get<double>());
+}
+
+TEST(WorkloadProgram, SaysAsWhichCallsAnMpiLibraryTakesRecordedOnes) {
+  const std::string both = "all_gather 4096b in 0\nreduce_scatter 4096b in 0\n}\n";
+  const std::string job =
+      kOn + trace_file("calls.goal", "num_ranks 2\ngroup 0 { 0-1 }\nrank 0 {\n" + both + "rank 1 {\n" + both) +
+      " -p host --algorithm ";
+  EXPECT_THAT(said(job + "tuned"), HasSubstr("# tuned: openmpi, by the rules of 4.1: recorded calls count as blocking "
+                                             "ones, reduce-scatters as MPI_Reduce_scatter, all-gathers as "
+                                             "MPI_Allgather; the library may choose otherwise"));
+  EXPECT_THAT(said(job + "all-gather=tuned"), Not(HasSubstr("MPI_Reduce_scatter")));
+  EXPECT_THAT(said(job + "all-gather=ring"), Not(HasSubstr("tuned:")));
 }
 
 /// Two ranks: what each GPU has is copied to the host twice and back once, one after the other, and the rest is what
@@ -94,8 +114,20 @@ TEST(WorkloadProgram, RefusesWhatNoRuleOfTheMpiLibraryIsKnownFor) {
                  "by which rules cray-mpich chooses algorithms is not known here");
   expect_refused("workload all-reduce --platform hgx-h100 -p host --algorithm tuned --set software.mpi=openmpi-5.0",
                  "between nodes, whose rules are not here");
+  const std::string scattered = "workload reduce-scatter --platform hgx-h100 --ranks 16 -p host --algorithm tuned ";
+  EXPECT_THAT(said(scattered + "-b 4K -e 4K --set software.mpi=openmpi-5.0"), HasSubstr("recursive_halving"));
+  expect_refused(
+      "workload reduce-scatter --platform hgx-h100-64 --ranks 32 -p host --algorithm tuned -b 32 -e 32 "
+      "--set software.mpi=openmpi-5.0",
+      "reduce: from 5.0 on it goes by coll/han");
   expect_refused(kOn + "all-reduce -p gpudirect-v2 --algorithm tuned", "needs messages of MPI alone");
   expect_refused(kOn + "reduce-scatter -p cuda-aware --algorithm tuned", "which it does not copy");
+  expect_refused(kOn + "sum --on gpu -p host --algorithm tuned", "sum --on gpu adds up on the GPUs, and openmpi");
+  expect_refused(kOn + "barrier -p cuda-aware --algorithm tuned -o send=standard", "has its messages on the host");
+  const std::string beside = " --set software.mpi=openmpi-4.1 --algorithm tuned --ranks 2 --background shift";
+  for (const std::string what : {"all-reduce", "barrier"}) {
+    expect_refused("workload " + what + " --platform hgx-h100 -p cuda-aware" + beside, "would go by cuda-aware");
+  }
   expect_refused(kOn + "shift -p host --algorithm tuned", "openmpi has no rule for shift");
 }
 

@@ -75,6 +75,7 @@ TEST(CudaAwareMpi, BeginsWithMvapich218AndOpenMpi17) {
   EXPECT_TRUE(aware("mvapich2 1.8"));
   EXPECT_TRUE(aware("mvapich2-1.8"));
   EXPECT_FALSE(aware("mvapich2-1.7"));
+  EXPECT_FALSE(aware("mvapich2-1.7-a2")) << "a version with a sign of its own";
   EXPECT_TRUE(aware("openmpi 1.7"));
   EXPECT_THAT(aware("mvapich2 1.7").reason, HasSubstr("mvapich2 1.7 takes no device pointers"));
   EXPECT_FALSE(aware("MVAPICH2 1.7"));
@@ -101,6 +102,9 @@ TEST(SoftwareOfAPlatform, IsRefusedWhereItIsNoVersion) {
   EXPECT_THROW(kids({"software.cuda=new"}), InputError);
   EXPECT_THROW(kids({"software.mpi=mvapich2"}), InputError);
   EXPECT_THROW(kids({"software.cude=4.1"}), Error);
+  for (const std::string library : {"openmpi-4.1.6-rc2", "mvapich2-1.8-a2", "mvapich2-gdr-2.3.7"}) {
+    EXPECT_EQ(kids({"software.mpi=" + library}).software.mpi, library);
+  }
 }
 
 }  // namespace

@@ -158,6 +158,8 @@ TEST(OpenMpi, TakesAnotherOneWhereAnAlgorithmLacksSomething) {
   }
   EXPECT_EQ(choose(openmpi(), "all-gather", 33, Bytes{33 * 1024}).why,
             "openmpi 4.1: neighbor needs an even number of ranks");
+  EXPECT_EQ(choose(find_library("", "openmpi"), "all-reduce", 32, 128_B).why,
+            "openmpi, by the rules of 4.1: rabenseifner needs as many elements of 8 B as ranks in a power of two");
 }
 
 /// What is made of two collectives takes each by its own rule.
@@ -387,6 +389,9 @@ TEST(MpiLibraries, RefuseWhatTheyHaveNoRuleFor) {
   const Library& five = find_library("openmpi 5.0", "");
   require_rule(five, "all-reduce", 1);
   require_rule(five, "all-to-all", 2);
+  require_rule(five, "reduce-scatter", 2);
+  EXPECT_TRUE(choose(five, "reduce-scatter", 32, 32_B).reduces) << "which goes by other rules then";
+  EXPECT_FALSE(choose(five, "reduce-scatter", 32, 64_B).reduces);
   EXPECT_THAT(said_by<UsageError>([&] { require_rule(five, "all-reduce", 2); }), HasSubstr("coll/han"));
   EXPECT_THAT(said_by<UsageError>([] { require_rule(find_library("", "openmpi"), "", 2); }),
               HasSubstr("does not say which runs"));

@@ -211,8 +211,13 @@ TEST(Recordings, AnAlgorithmThatIsNamedIsTaken) {
   EXPECT_EQ(job_of(ranks, tuned).of(1).largest()->size, Bytes{64});
   tuned.tuned = {"all-gather"};
   EXPECT_EQ(job_of(ranks, tuned).of(1).largest()->size, Bytes{16}) << "others go as nobody names them";
-  EXPECT_THAT(said_by<UsageError>([&] { job_of(ranks, {.library = tuned.library, .on_gpus = true}); }),
-              HasSubstr("copies GPUs' buffers to the host"));
+  const auto refused = [&](const std::string& what) {
+    const auto others = alike(4, {.collectives = {collective(what, 4, 64, {0, 10})}});
+    return said_by<UsageError>([&] { job_of(others, {.library = tuned.library, .on_gpus = true}); });
+  };
+  EXPECT_THAT(refused("all-reduce"), HasSubstr("has GPUs' buffers copied to the host"));
+  EXPECT_THAT(refused("reduce-scatter"), HasSubstr("GPUs' buffers are not copied to the host"));
+  EXPECT_THAT(refused("barrier"), HasSubstr("has no buffer"));
 }
 
 TEST(Recordings, BlocksAndMessagesGoWhereTheyWereSent) {
