@@ -22,14 +22,8 @@ void FlowNetwork::change_rate(SharedLink& link, Rate rate, Seconds now) {
 double FlowRoute::rate_alone() const {
   double rate = limit ? limit->bytes_per_second() : kOpenRate;
   for (const SharedLink* link : links) {
-    if (link->detours.empty()) rate = std::min(rate, link->rate);
+    if (link->detours.empty()) rate = std::min(rate, link->rate / link->share);
   }
-  return rate;
-}
-
-double FlowRoute::rate_of_whole_links() const {
-  double rate = limit ? limit->bytes_per_second() : kOpenRate;
-  for (const SharedLink* link : links) rate = std::min(rate, link->rate / link->share);
   return rate;
 }
 

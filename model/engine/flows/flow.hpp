@@ -44,7 +44,7 @@ struct SharedLink {
   static constexpr double kABitMore = 1 + 1e-12;
 
   double rate = 0;                 ///< bytes per second
-  double share = 1;                ///< of a link, if it stands for several; see Folding
+  double share = 1;                ///< of a whole link's rate, if it stands for several; see Folding
   std::vector<Earlier> earlier{};  ///< in the order of time
   bool open = false;               ///< limits nobody: for flows that cross no other
   bool rests = false;              ///< flows that cross it do not move
@@ -88,10 +88,8 @@ struct FlowRoute {
   std::optional<Rate> limit{};
   double share = 1;  ///< of the bytes of a transfer, whose other flows take other ways
 
-  /// Bytes per second of a flow that nobody holds up.
+  /// Bytes per second of a flow that nobody holds up: of a link that stands for several it has that of one.
   [[nodiscard]] double rate_alone() const;
-  /// The same on links of which flows that others stand for have nothing.
-  [[nodiscard]] double rate_of_whole_links() const;
 };
 
 /// A flow that has left its links.

@@ -30,6 +30,7 @@ const Folding::Link& Folding::slot(std::size_t slot) const {
 }
 
 Location Folding::location(RankId owner, Location at) const {
+  if (!is_within()) return at;
   const Seat& from = seat(standing_for(owner).value);
   const Seat& to = seat(owner.value);
   if (at == Location{Location::Kind::gpu, from.gpu}) return {at.kind, to.gpu};
@@ -39,6 +40,7 @@ Location Folding::location(RankId owner, Location at) const {
 }
 
 std::size_t Folding::gpu(std::size_t gpu) const {
+  if (!is_within()) return gpu;
   const auto rank = std::ranges::find(within_.seats, gpu, &Seat::gpu) - within_.seats.begin();
   return seat(standing_for(RankId{static_cast<int>(rank)}).value).gpu;
 }

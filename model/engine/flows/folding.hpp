@@ -79,13 +79,14 @@ class Folding {
   /// A logic_error for one that no message was to cross.
   [[nodiscard]] const Link& link(std::uint64_t link) const;
 
-  /// Do ranks of one node stand for each other? Only then there are the following.
+  /// Do ranks of one node stand for each other?
   [[nodiscard]] bool is_within() const { return ranks_.count > 1; }
-  /// What stands for a link of a node, by slot; likewise.
+  /// Only then: what stands for a link of a node, by slot.
   [[nodiscard]] const Link& slot(std::size_t slot) const;
-  /// Where `owner` has what who stands for it has at `at`, next to itself. A logic_error for anywhere else.
+  /// Where `owner` has what who stands for it has at `at`, next to itself. A logic_error for anywhere else, where they
+  /// are not next to the same.
   [[nodiscard]] Location location(RankId owner, Location at) const;
-  /// The GPU of who stands for a rank on that one, which has one.
+  /// The GPU, in its node, of who stands for a rank on that one, which has one.
   [[nodiscard]] std::size_t gpu(std::size_t gpu) const;
 
  private:

@@ -64,9 +64,8 @@ Buffer SimMemory::allocate(Memory kind, Bytes size, Site site) {
 }
 
 Bytes& SimMemory::device_memory_used(const Site& site) {
-  const Folding* const folding = job_.folding;
   const std::size_t gpu = site.location.index;
-  return job_.device_memory_used[{site.node, folding != nullptr && folding->is_within() ? folding->gpu(gpu) : gpu}];
+  return job_.device_memory_used[{site.node, job_.folding == nullptr ? gpu : job_.folding->gpu(gpu)}];
 }
 
 Buffer SimMemory::allocate_device(Bytes size, Site site, Bytes capacity, const Place& name) {
@@ -133,9 +132,7 @@ Buffer SimMemory::open(RankId owner, const IpcHandle& handle, const Path& path) 
   }
   ++allocation->opened;
   Site site = allocation->site;
-  if (job_.folding != nullptr && job_.folding->is_within()) {
-    site.location = job_.folding->location(owner, site.location);
-  }
+  if (job_.folding != nullptr) site.location = job_.folding->location(owner, site.location);
   return insert({allocation, std::make_shared<Opening>(Opening{.owner = owner, .site = site})});
 }
 

@@ -92,7 +92,7 @@ Seconds time_to_fetch(SimWorld& world, RankId rank, Bytes size) {
   const CopyCost& copy = world.copy_cost(from, to);
   Seconds bytes{};  // alone on their way
   for (const FlowRoute& route : world.machine.copy(world.place(rank).node, from, to, true)) {
-    bytes = std::max(bytes, Seconds{static_cast<double>(size.count()) * route.share / route.rate_of_whole_links()});
+    bytes = std::max(bytes, Seconds{static_cast<double>(size.count()) * route.share / route.rate_alone()});
   }
   const CpuCosts& cpu = world.costs(rank);
   return copy.starting(cpu.speed) + copy_ending(cpu.runtime, from, copy).completion + copy.latency(size) + bytes;

@@ -88,7 +88,7 @@ class SimWorld {
   [[nodiscard]] Cpu& cpu(RankId rank) { return cpus_[index(folding == nullptr ? rank : folding->standing_for(rank))]; }
   /// Where a rank has what who stands for it has next to itself.
   [[nodiscard]] Location location(RankId rank, Location at) const {
-    return folding != nullptr && folding->is_within() ? folding->location(rank, at) : at;
+    return folding == nullptr ? at : folding->location(rank, at);
   }
   /// What driver and library cost on the CPU of a rank.
   [[nodiscard]] const CpuCosts& costs(RankId rank) const { return cpu_costs_[topology.memory_near(gpu_of(rank))]; }

@@ -239,6 +239,7 @@ class AlikeSearch {
   /// Ranks of each node, where the nodes are moved so.
   [[nodiscard]] std::optional<Folding> fold_within(const Folding::Moves& nodes, int together) const {
     const Seats seats(topology_, {places_.data(), static_cast<std::size_t>(per_node_ * std::min(together, nodes_))});
+    if (!seats.may_be_alike()) return std::nullopt;
     for (const Folding::Moves& by : moves_of(per_node_, 1)) {
       auto within = seats.within(by);
       const Moves moves(nodes, by);

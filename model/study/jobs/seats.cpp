@@ -25,11 +25,10 @@ std::vector<Adapters> all_adapters(const Topology& topology, std::size_t from, s
 }
 
 Seats::Seats(const Topology& topology, std::span<const Place> places)
-    : topology_(topology), places_(places.begin(), places.end()), machine_(network_, topology, places) {
-  const int first = places.front().node;
-  for (int node = first + 1; node < topology.nodes() && other_copy_ == 0; ++node) {
-    if (topology.copy_of(node) != topology.copy_of(first)) other_copy_ = node - first;
-  }
+    : topology_(topology),
+      places_(places.begin(), places.end()),
+      nodes_(places.back().node - places.front().node + 1),
+      machine_(network_, topology, places) {
   for (const Place& at : places) {
     const std::size_t gpu = topology.gpu_of(at);
     seats_.push_back(
@@ -139,89 +138,77 @@ void Seats::add_each_rates(Facts& facts, const Route& route) const {
 }
 
 Seats::Facts Seats::between(int from, int to) const {
-  const bool one_node = place(from).node == place(to).node;
   Facts facts;
   add_path(facts, topology_.path(place(from), place(to)));
-  if (other_copy_ > 0) {
-    Place far = place(to);
-    far.node += other_copy_;
-    add_path(facts, topology_.path(place(from), far));
-  }
+  Place beyond = place(to);
+  beyond.node += nodes_;
+  if (beyond.node < topology_.nodes()) add_path(facts, topology_.path(place(from), beyond));
+  const bool one_node = place(from).node == place(to).node;
   for (const Location& here : locations(from)) {
     for (const Location& there : locations(to)) {
-      if (one_node) {
-        facts.numbers.push_back(topology_.latency(here, there).value());
-        for (const Strand& strand : topology_.strands(here, there)) {
-          add_each_rates(facts, topology_.copy_route(strand.from, strand.to));
-        }
-      }
+      if (one_node) facts.numbers.push_back(topology_.latency(here, there).value());
       if (!topology_.platform().fabric) continue;
       for (const Adapters& each : all_adapters(topology_, gpu(from), gpu(to))) {
         facts.numbers.push_back(topology_.message_way(here, each, there).value());
-        for (const Location& piece : topology_.pieces(here)) {
-          add_each_rates(facts, topology_.to_nic_route(piece, each.from));
-        }
-        for (const Location& piece : topology_.pieces(there)) {
-          add_each_rates(facts, topology_.from_nic_route(each.to, piece));
-        }
       }
     }
   }
+  for (const Route& route : routes(from, to)) add_each_rates(facts, route);
   if (one_node) add_copies(facts, from, to);
   return facts;
 }
 
-void Seats::add_way(std::vector<FabricWay>& ways, Location from, Location to) const {
-  for (const Strand& strand : topology_.strands(from, to)) {
-    ways.push_back({.hops = machine_.shared_along(topology_.copy_route(strand.from, strand.to))});
-  }
-}
-
-/// All that bytes between two ranks may cross, also where the second is that of another node.
-std::vector<FabricWay> Seats::ways(int from, int to) const {
-  std::vector<FabricWay> ways;
+/// Those of all bytes between two ranks, also where the second is that of another node.
+std::vector<Route> Seats::routes(int from, int to) const {
+  std::vector<Route> routes;
+  const auto add = [&](Location one, Location other) {
+    for (const Strand& strand : topology_.strands(one, other)) {
+      routes.push_back(topology_.copy_route(strand.from, strand.to));
+    }
+  };
   const std::vector<Location> here = locations(from);
   const std::vector<Location> there = locations(to);
-  if (from == to) {
-    for (const Location& at : here) {
-      for (const Location& piece : topology_.pieces(at)) ways.push_back({.hops = machine_.shared_at(piece)});
-    }
-  }
   if (place(from).node == place(to).node) {
     for (const Location& one : here) {
       for (const Location& other : there) {
-        if (one == other) {
-          ways.emplace_back();
-          ways.emplace_back();
-        } else {
-          add_way(ways, one, other);
-          add_way(ways, other, one);
-        }
+        add(one, other);
+        add(other, one);
       }
     }
   } else {
-    add_way(ways, here.front(), there.front());
+    add(here.front(), there.front());
   }
-  if (!topology_.platform().fabric) return ways;
+  if (!topology_.platform().fabric) return routes;
   for (const Adapters& each : all_adapters(topology_, gpu(from), gpu(to))) {
-    ways.push_back({.hops = machine_.shared_at(each.from)});
-    ways.push_back({.hops = machine_.shared_at(each.to)});
     for (const Location& at : here) {
-      for (const Location& piece : topology_.pieces(at)) {
-        ways.push_back({.hops = machine_.shared_along(topology_.to_nic_route(piece, each.from))});
-      }
+      for (const Location& piece : topology_.pieces(at)) routes.push_back(topology_.to_nic_route(piece, each.from));
     }
     for (const Location& at : there) {
-      for (const Location& piece : topology_.pieces(at)) {
-        ways.push_back({.hops = machine_.shared_along(topology_.from_nic_route(each.to, piece))});
-      }
+      for (const Location& piece : topology_.pieces(at)) routes.push_back(topology_.from_nic_route(each.to, piece));
     }
   }
+  return routes;
+}
+
+/// What these share, and what is shared at their ends.
+std::vector<FabricWay> Seats::ways(int from, int to) const {
+  std::vector<FabricWay> ways;
+  if (from == to) {
+    for (const Location& at : locations(from)) {
+      for (const Location& piece : topology_.pieces(at)) ways.push_back({.hops = machine_.shared_at(piece)});
+    }
+  }
+  if (topology_.platform().fabric) {
+    for (const Adapters& each : all_adapters(topology_, gpu(from), gpu(to))) {
+      ways.push_back({.hops = machine_.shared_at(each.from)});
+      ways.push_back({.hops = machine_.shared_at(each.to)});
+    }
+  }
+  for (const Route& route : routes(from, to)) ways.push_back({.hops = machine_.shared_along(route)});
   return ways;
 }
 
 std::optional<Folding::Within> Seats::within(const Folding::Moves& by) const {
-  if (!may_be_alike()) return std::nullopt;
   const auto moved = [&](int rank, int move) {
     return rank / by.all * by.all + by.moved(rank % by.all, move * by.stride);
   };
@@ -231,11 +218,11 @@ std::optional<Folding::Within> Seats::within(const Folding::Moves& by) const {
     if (from % by.all / by.stride % by.count != 0) continue;  // another stands for it
     for (int to = 0; to < ranks; ++to) {
       const Facts facts = between(from, to);
-      std::vector<std::vector<FabricWay>> all;
-      for (int move = 0; move < by.count; ++move) {
+      std::vector<std::vector<FabricWay>> all{ways(from, to)};
+      for (int move = 1; move < by.count; ++move) {
         const int other = moved(from, move);
         if (from == to && own(other) != own(from)) return std::nullopt;
-        if (move > 0 && between(other, moved(to, move)) != facts) return std::nullopt;
+        if (between(other, moved(to, move)) != facts) return std::nullopt;
         all.push_back(ways(other, moved(to, move)));
       }
       if (!classes.add(all)) return std::nullopt;

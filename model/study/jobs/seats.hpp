@@ -24,9 +24,12 @@ class Seats {
   /// Of the ranks on the nodes that share one graph, in their order. `topology` outlives it.
   Seats(const Topology& topology, std::span<const Place> places);
 
-  /// What some ranks of a node need that stand for others which these moves lead to: nothing where the moves bring two
-  /// ranks to two others that have other links, costs or latencies between them, or where links that are to stand for
-  /// each other are crossed by others. All pairs are looked at, and all that their bytes may cross.
+  /// False where they share something that no moves are asked about.
+  [[nodiscard]] bool may_be_alike() const;
+  /// Of seats that may be: what some ranks of a node need that stand for others which these moves lead to; nothing
+  /// where the moves bring two ranks to two others that have other links, costs or latencies between them, or where
+  /// links that are to stand for each other are crossed by others. All pairs are looked at, and all that their bytes
+  /// may cross.
   [[nodiscard]] std::optional<Folding::Within> within(const Folding::Moves& by) const;
 
  private:
@@ -40,19 +43,18 @@ class Seats {
   [[nodiscard]] const Place& place(int rank) const { return places_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] std::size_t gpu(int rank) const { return seats_[static_cast<std::size_t>(rank)].gpu; }
   [[nodiscard]] std::vector<Location> locations(int rank) const;
-  [[nodiscard]] bool may_be_alike() const;
   static void add_path(Facts& facts, const Path& path);
   void add_each_rates(Facts& facts, const Route& route) const;
   [[nodiscard]] Facts own(int rank) const;
   [[nodiscard]] Facts between(int from, int to) const;
   void add_copies(Facts& facts, int from, int to) const;
+  [[nodiscard]] std::vector<Route> routes(int from, int to) const;
   [[nodiscard]] std::vector<FabricWay> ways(int from, int to) const;
-  void add_way(std::vector<FabricWay>& ways, Location from, Location to) const;
 
   const Topology& topology_;
   std::vector<Place> places_;
   std::vector<Folding::Seat> seats_{};
-  int other_copy_ = 0;  ///< so many nodes further on the next copy of the graph begins; 0: there is none
+  int nodes_;  ///< that they are on: as many further on other ranks have seats like these
   Clock clock_{};
   MaxMinFlows network_{clock_};  ///< without a flow
   Machine machine_;
