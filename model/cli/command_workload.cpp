@@ -167,9 +167,7 @@ ExitCode run(Options options, const Program& program) {
     if (!options.timeline.empty() || !options.report.empty()) {
       throw UsageError("--timeline and --report are of one job without a background");
     }
-    options.job.workload.settings_between.library = options.job.workload.settings_between_domains.library =
-        platform.library;
-    options.job.workload.mpi = mpi_of(platform);
+    tell_library(options.job.workload, platform);
     bench::WorkloadPlan plan = make_plan(options.job.workload, {});
     if (plan.array() != nullptr) throw UsageError("--jobs and --background: not of " + plan.name());
     if (const std::string& said = options.job.workload.protocol;

@@ -71,17 +71,18 @@ ChosenProtocols choose_protocols(bench::WorkloadOptions& workload, const Platfor
   return chosen;
 }
 
-bench::WorkloadOptions::Mpi mpi_of(const Platform& platform) {
+void tell_library(bench::WorkloadOptions& options, const Platform& platform) {
+  for (bench::SettingsOptions* settings :
+       {&options.settings, &options.settings_between, &options.settings_between_domains}) {
+    settings->library = platform.library;
+  }
   const auto said = platforms::parse_library(platform.software.mpi);
-  return {.said = said ? said->first + " " + platforms::to_string(said->second) : "", .preset = platform.library};
+  options.mpi = {.said = said ? said->first + " " + platforms::to_string(said->second) : "",
+                 .preset = platform.library};
 }
 
 ReadyJob ready_job(const Platform& platform, SimulatedJob job) {
-  for (bench::SettingsOptions* settings :
-       {&job.workload.settings, &job.workload.settings_between, &job.workload.settings_between_domains}) {
-    settings->library = platform.library;
-  }
-  job.workload.mpi = mpi_of(platform);
+  tell_library(job.workload, platform);
   ReadyJob ready{.plan = bench::make_plan(job.workload, {})};
   ready.places = places_for(ready.plan, platform, job);
   if (const bench::ArrayJob* const array = ready.plan.array()) {

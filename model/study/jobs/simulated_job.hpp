@@ -42,8 +42,9 @@ struct ReadyJob {
   /// Each rank is simulated after all.
   void take_all(std::string why);
 };
-/// The MPI library that the platform names.
-bench::WorkloadOptions::Mpi mpi_of(const Platform& platform);
+
+/// The options know which library runs on the platform: its presets, and by whose rules it chooses.
+void tell_library(bench::WorkloadOptions& options, const Platform& platform);
 /// A job whose protocols are chosen, on a platform that was read for them, which must outlive the job: a Referee judges
 /// its rows. A UsageError or InputError for what does not go together.
 ReadyJob ready_job(const Platform& platform, SimulatedJob job);

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "protocols/core/enum_table.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/core/units.hpp"
 #include "protocols/workloads/mpi/openmpi.hpp"
@@ -59,23 +60,12 @@ bool has(Needs needs, int ranks, Bytes size) {
   return false;
 }
 
-std::string_view to_text(Needs needs) {
-  switch (needs) {
-    case Needs::nothing:
-      return "nothing";
-    case Needs::element_for_each:
-      return "an element of 8 B for each rank";
-    case Needs::element_of_power:
-      return "as many elements of 8 B as ranks in a power of two";
-    case Needs::power_of_two_ranks:
-      return "a power of two ranks";
-    case Needs::even_ranks:
-      return "an even number of ranks";
-    case Needs::element_to_mebibyte:
-      return "more elements of 8 B than ranks, and at most 1 MiB for each";
-  }
-  return {};
-}
+constexpr Words<Needs> kNeeds{"nothing",
+                              "an element of 8 B for each rank",
+                              "as many elements of 8 B as ranks in a power of two",
+                              "a power of two ranks",
+                              "an even number of ranks",
+                              "more elements of 8 B than ranks, and at most 1 MiB for each"};
 
 }  // namespace
 
@@ -138,7 +128,7 @@ Choice choose(const Library& library, std::string_view workload, int ranks, Byte
   // What it takes otherwise needs nothing.
   const auto ruled = std::ranges::find(table->algorithms, name, [](const auto& each) { return each.algorithm.name; });
   if (ruled != table->algorithms.end() && !has(ruled->needs, ranks, size)) {
-    why += ": " + std::string(name) + " needs " + std::string(to_text(ruled->needs));
+    why += ": " + std::string(name) + " needs " + std::string(kNeeds[ruled->needs]);
     if (ruled->otherwise.empty()) {
       throw UsageError("--algorithm tuned: " + why + ", and what the library takes otherwise is not here");
     }

@@ -166,6 +166,10 @@ class NodeReader {
     ChakraNode node;
     std::vector<std::uint64_t> control;
     std::vector<Attribute> attributes;
+    // Lists come packed, or number by number.
+    const auto add_packed = [&reader](std::vector<std::uint64_t>& list) {
+      for (const std::uint64_t each : reader.get_packed_uint64()) list.push_back(each);
+    };
     while (reader.next()) {
       switch (reader.tag_and_type()) {
         case tag_and_type(1, kNumber):
@@ -178,13 +182,13 @@ class NodeReader {
           node.type = type_of(reader.get_int32());
           break;
         case tag_and_type(4, kBytes):
-          for (const std::uint64_t each : reader.get_packed_uint64()) control.push_back(each);
+          add_packed(control);
           break;
         case tag_and_type(4, kNumber):
           control.push_back(reader.get_uint64());
           break;
         case tag_and_type(5, kBytes):
-          for (const std::uint64_t each : reader.get_packed_uint64()) node.after.push_back(each);
+          add_packed(node.after);
           break;
         case tag_and_type(5, kNumber):
           node.after.push_back(reader.get_uint64());

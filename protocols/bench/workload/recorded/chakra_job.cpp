@@ -34,6 +34,8 @@ using workloads::goal::Tasks;
 using Type = ChakraNode::Type;
 
 constexpr std::string_view kTraceEnd = ".et";
+/// Durations are whole microseconds.
+constexpr std::uint64_t kNsOfUs = 1000;
 
 /// By CollectiveCommType. Of a scatter the schema does not say whose bytes comm_size counts.
 constexpr std::array<std::string_view, 10> kCommTypes{
@@ -201,7 +203,6 @@ class RankGraph {
   }
 
   Labels computing(const ChakraNode& node, const Labels& after) {
-    constexpr std::uint64_t kNsOfUs = 1000;
     if (node.duration > workloads::goal::kLongestCalc / kNsOfUs) refuse(node, "its duration is out of range");
     ++counts_.computes;
     if (node.duration == 0) return tasks_.join(after);
@@ -250,9 +251,9 @@ class RankGraph {
       if (bytes > workloads::goal::kLargestMessage.count()) refuse(node, "its 'comm_size' is out of range");
     }
     ++counts_.communicates;
-    constexpr std::int64_t kNsOfUs = 1000;
-    const auto took = static_cast<std::int64_t>(std::min(node.duration, workloads::goal::kLongestCalc / kNsOfUs));
-    recording.collectives.push_back({.what = what, .ranks = ranks, .bytes = bytes, .when = {0, took * kNsOfUs}});
+    const auto took =
+        static_cast<std::int64_t>(std::min(node.duration, workloads::goal::kLongestCalc / kNsOfUs) * kNsOfUs);
+    recording.collectives.push_back({.what = what, .ranks = ranks, .bytes = bytes, .when = {0, took}});
     return {tasks_.collective(what, bytes, numbers.of(node.group, ranks), after)};
   }
 
