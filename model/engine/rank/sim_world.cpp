@@ -16,8 +16,8 @@ SimWorld::SimWorld(const Topology& of, Machine& on, EventLoop& by, std::span<con
       places_(places.begin(), places.end()),
       caches_(of.graph()),
       turns_of_adapters_(std::ranges::any_of(of.graph().nics, [](const Nic& nic) { return nic.gap.has_value(); })) {
-  for (std::size_t domain = 0; domain < topology.graph().memories.size(); ++domain) {
-    const double speed = cpu_speed(topology.graph().memories[domain]);
+  for (const auto& numa : topology.graph().memories) {
+    const double speed = cpu_speed(numa);
     cpu_costs_.push_back({.speed = speed,
                           .network = platform().network ? on_cpu(*platform().network, speed) : NetworkCosts{},
                           .intra_node = on_cpu(platform().intra_node, speed),
