@@ -170,7 +170,7 @@ INSTANTIATE_TEST_SUITE_P(
         "workload shift --platform dgx-a100 --ranks 4 -b 64K -e 64K -p gpudirect-v1",
         "run --platform keeneland-kids --from 0/1 --to 0/2 -b 256K -e 256K -p gpudirect-v1 -o buffers=shared",
         "run --platform keeneland-kids --pairs 0/0-0/1,0/2-1/0 -b 256K -e 256K -p gpudirect-v1",
-        "run --platform keeneland-kids --all-pairs -b 256K -e 256K -p gpudirect-v1",
+        "run --platform keeneland-kids --set nodes.count=4 --all-pairs -b 256K -e 256K -p gpudirect-v1",
         "workload shift --platform keeneland-kids --ranks 2 -b 256K -e 256K -p host",
         "workload shift --platform keeneland-kfs --place spread --ranks 3 -b 1M -e 1M -p gpudirect-v1 "
         "--between-nodes gpudirect-v1",
