@@ -298,6 +298,9 @@ struct NetworkCosts {
   /// Between nodes: messages of this size on go in equal parts over all adapters of their GPUs; absent: those above
   /// the eager limit.
   std::optional<Sourced<Bytes>> striped_from{};
+  /// Between nodes: so many adapters of its node a message between host memories takes from that size on, those of the
+  /// rank's GPU first, then the nearest others; 0: those of the GPU.
+  int host_adapters = 0;
   Sourced<Seconds> control{};  ///< one control message
   /// The CPU awaits a control message and takes it in; absent: 0.
   std::optional<Sourced<Seconds>> control_receive_overhead{};

@@ -314,8 +314,12 @@ void check_uncached(Section& section, const Node& node, const NetworkCosts& cost
 }
 
 NetworkCosts read_network(Section& section) {
+  constexpr int kMostHostAdapters = 64;
   NetworkCosts costs;
   read_numbers(section, costs);
+  if (section.find("host_adapters") != nullptr) {
+    costs.host_adapters = section.integer("host_adapters", 1, kMostHostAdapters);
+  }
   for (const auto& [key, is_there] :
        {std::pair("fragment", costs.fragment.has_value()), std::pair("uncached", costs.uncached.has_value())}) {
     if (is_there) section.error(section.position(key), "'" + std::string(key) + "' belongs to 'intra_node'");

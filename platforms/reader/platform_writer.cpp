@@ -108,6 +108,7 @@ class MapBuilder {
   }
   void fill(const NetworkCosts& costs) {
     fill<NetworkCosts>(costs);
+    if (costs.host_adapters > 0) add("host_adapters", YamlValue(std::to_string(costs.host_adapters)));
     if (costs.copied_by != CopiedBy::none) add("copied_by", std::string(to_string(costs.copied_by)));
   }
   void fill(const Link& link) {

@@ -66,10 +66,10 @@ const std::set<std::string_view>& optional_numbers() {
 /// Adds a number or a word that a platform may leave out, so that a what-if can give it. Whether it belongs here, the
 /// reader knows.
 YamlValue* add_optional(YamlValue& parent, std::string_view key, const Position& position) {
-  constexpr std::array<std::string_view, 22> kOptionalWords{
-      "domain",           "copied_by", "forwards", "through", "in_flight", "count",   "host_buffers", "routing",
-      "oversubscription", "cuda",      "driver",   "kernel",  "mpi",       "library", "kernel_patch", "nic_interop",
-      "memory_near",      "nic",       "cpu",      "ccl",     "shape",     "radix"};
+  constexpr std::array<std::string_view, 23> kOptionalWords{
+      "domain",      "copied_by",        "forwards", "through", "in_flight", "host_adapters", "count",   "host_buffers",
+      "routing",     "oversubscription", "cuda",     "driver",  "kernel",    "mpi",           "library", "kernel_patch",
+      "nic_interop", "memory_near",      "nic",      "cpu",     "ccl",       "shape",         "radix"};
   if (parent.kind != YamlValue::Kind::map || parent.is_number()) return nullptr;
   const bool is_number = optional_numbers().contains(key);
   if (!is_number && std::ranges::find(kOptionalWords, key) == kOptionalWords.end()) return nullptr;

@@ -167,6 +167,7 @@ Json driver() {
 Json mpi() {
   Json between = numbers_of(NetworkCosts{});
   for (const char* within_only : {"fragment", "uncached"}) between.erase(within_only);
+  between["host_adapters"] = count();
   Json within = part<NetworkCosts>({{"copied_by", one_of(kCopiedBy)}});
   within["properties"].erase("striped_from");
   return object({{"library", {{"enum", Json(kLibraries)}}},

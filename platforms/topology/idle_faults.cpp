@@ -89,17 +89,19 @@ class JobWays {
       }
     }
   }
+  void add_between_hosts(std::size_t a, const Adapters& nics, std::size_t b) {
+    for (const Location& end : memories_of(a)) add(topology_.to_nic_route(end, nics.from));
+    for (const Location& end : memories_of(b)) add(topology_.from_nic_route(nics.to, end));
+  }
   void add_through_adapters(std::size_t a, std::size_t b) {
     constexpr Bytes kLarge{std::uint64_t{1} << 40U};
     for (const Bytes size : {Bytes{}, kLarge}) {
-      for (const Adapters& nics : topology_.adapters(a, b, size)) {
-        std::vector<Location> from = memories_of(a);
-        std::vector<Location> to = memories_of(b);
-        if (uses(a)) from.push_back(gpu_at(a));
-        if (uses(b)) to.push_back(gpu_at(b));
-        for (const Location& end : from) add(topology_.to_nic_route(end, nics.from));
-        for (const Location& end : to) add(topology_.from_nic_route(nics.to, end));
+      for (const Adapters& nics : topology_.adapters(Location::Kind::gpu, a, b, size)) {
+        if (uses(a)) add(topology_.to_nic_route(gpu_at(a), nics.from));
+        if (uses(b)) add(topology_.from_nic_route(nics.to, gpu_at(b)));
+        add_between_hosts(a, nics, b);
       }
+      for (const Adapters& nics : topology_.adapters(Location::Kind::memory, a, b, size)) add_between_hosts(a, nics, b);
     }
   }
 

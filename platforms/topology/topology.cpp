@@ -231,13 +231,34 @@ std::string Topology::nic_of_rail(std::string_view nic, std::size_t from_gpu, st
   return graph_.nics[target.first_nic + rail % target.nics].name;
 }
 
-std::vector<Adapters> Topology::adapters(std::size_t from_gpu, std::size_t to_gpu, Bytes size) const {
+/// The GPU's own, then the nearest others of its node, as many as host memory takes.
+std::vector<std::string> Topology::nics_of_host(std::size_t gpu) const {
+  std::vector<std::string> all = graph_.gpus[gpu].more_nics;
+  const std::string& memory = graph_.gpus[gpu].memory_near;  // empty while a file is being read
+  const NodePart& part = parts_[part_with(gpu)];
+  std::vector<std::pair<Seconds, std::string>> others;
+  for (std::size_t i = part.first_nic; i < part.first_nic + part.nics; ++i) {
+    const std::string& name = graph_.nics[i].name;
+    if (name == graph_.gpus[gpu].nic || std::ranges::find(all, name) != all.end()) continue;
+    if (const Way* way = ways_.find(memory, name, Traffic::host)) others.emplace_back(latency(way->route), name);
+  }
+  std::ranges::stable_sort(others, {}, &std::pair<Seconds, std::string>::first);
+  const auto beside = static_cast<std::size_t>(platform_.network->host_adapters) - 1;
+  for (std::size_t i = 0; all.size() < beside && i < others.size(); ++i) all.push_back(others[i].second);
+  return all;
+}
+
+std::vector<Adapters> Topology::adapters(Location::Kind kind, std::size_t from_gpu, std::size_t to_gpu,
+                                         Bytes size) const {
   const Gpu& from = graph_.gpus[from_gpu];
   const Gpu& to = graph_.gpus[to_gpu];
   std::vector<Adapters> all{{from.nic, to.nic}};
+  const bool of_host = kind != Location::Kind::gpu && !nics_of_host_.empty();
+  const std::vector<std::string>& more_from = of_host ? nics_of_host_[from_gpu] : from.more_nics;
+  const std::vector<std::string>& more_to = of_host ? nics_of_host_[to_gpu] : to.more_nics;
   const bool striped = platform_.network && platform_.network->is_striped(size);
-  for (std::size_t i = 0; striped && i < std::min(from.more_nics.size(), to.more_nics.size()); ++i) {
-    all.push_back({from.more_nics[i], to.more_nics[i]});
+  for (std::size_t i = 0; striped && i < std::min(more_from.size(), more_to.size()); ++i) {
+    all.push_back({more_from[i], more_to[i]});
   }
   if (platform_.fabric && platform_.fabric->shape == FabricShape::rail_only) {
     for (Adapters& nics : all) nics.to = nic_of_rail(nics.from, from_gpu, to_gpu);

@@ -122,8 +122,11 @@ class Topology {
   /// Between which locations the bytes go, by their shares: one pair, but for what is interleaved. Pages of one buffer
   /// know nothing of those of another.
   [[nodiscard]] std::vector<Strand> strands(Location from, Location to) const;
-  /// Over which adapters a message of `size` goes between two GPUs, in equal parts.
-  [[nodiscard]] std::vector<Adapters> adapters(std::size_t from_gpu, std::size_t to_gpu, Bytes size) const;
+  /// Over which adapters a message of `size` goes from `from`, memory of the rank with `from_gpu`, to the rank with
+  /// `to_gpu`, in equal parts. From host memory a large one takes also others than those of the GPUs, as
+  /// NetworkCosts::host_adapters says.
+  [[nodiscard]] std::vector<Adapters> adapters(Location::Kind from, std::size_t from_gpu, std::size_t to_gpu,
+                                               Bytes size) const;
 
   /// The hub that joins two GPUs of one copy of the graph by a link of each, and adds up for them; null: there is none.
   [[nodiscard]] const Hub* reducing_hub(std::size_t a, std::size_t b) const;
@@ -204,6 +207,7 @@ class Topology {
   [[nodiscard]] Route nic_route(std::string_view from, std::string_view to, bool device_memory) const;
   /// The adapter of the target's node on the rail of `nic`.
   [[nodiscard]] std::string nic_of_rail(std::string_view nic, std::size_t from_gpu, std::size_t to_gpu) const;
+  [[nodiscard]] std::vector<std::string> nics_of_host(std::size_t gpu) const;
   [[nodiscard]] Answer rdma(std::size_t gpu) const;
   [[nodiscard]] Answer device_memory_on_network(const Place& a, const Place& b) const;
   void set_rates(Path& path, std::size_t a, std::size_t b) const;
@@ -224,6 +228,7 @@ class Topology {
   int nodes_ = 0;
   std::vector<int> fabric_places_;  ///< of each adapter of the graph among those of its node
   int fabric_nics_ = 0;
+  std::vector<std::vector<std::string>> nics_of_host_;  ///< of each GPU, for large messages of its rank's host memory
   Ways ways_{graph_};
 };
 

@@ -95,6 +95,8 @@ Topology::Topology(const Platform& platform) : platform_(platform), graph_(all_k
     if (!kind.replaces) nodes_ += kind.node.count;
   }
   plug_in();
+  if (!platform.network || platform.network->host_adapters < 2) return;
+  for (std::size_t gpu = 0; gpu < graph_.gpus.size(); ++gpu) nics_of_host_.push_back(nics_of_host(gpu));
 }
 
 /// An adapter stays where it is plugged in when another one of its node dies.

@@ -23,6 +23,10 @@ using platforms::Topology;
 using platforms::value_of;
 using Kind = Primitive::Kind;
 
+std::vector<platforms::Adapters> nics_of(const Primitive& primitive, Bytes size, const Topology& topology) {
+  return topology.adapters(primitive.from.location.kind, primitive.gpu, primitive.peer_gpu, size);
+}
+
 /// The bytes of a copy. Where a CPU copies what the caches do not hold, all of it takes as long as those of a message.
 Seconds flow_of_copy(const Primitive& primitive, Bytes size, const platforms::CopyCost& copy,
                      const Topology& topology) {
@@ -127,15 +131,14 @@ platforms::NetworkCosts network_of(const Primitive& primitive, Bytes size, const
 }
 
 double adapters_of(const Primitive& primitive, Bytes size, const Topology& topology) {
-  if (primitive.same_node) return 1;
-  return static_cast<double>(topology.adapters(primitive.gpu, primitive.peer_gpu, size).size());
+  return primitive.same_node ? 1 : static_cast<double>(nics_of(primitive, size, topology).size());
 }
 
 Seconds message_way(const Primitive& primitive, Bytes size, const Topology& topology) {
   const auto& [from, to] = std::pair(primitive.from.location, primitive.to.location);
   if (primitive.same_node) return topology.latency(from, to);
-  return platforms::latency(topology, primitive.node, from, topology.adapters(primitive.gpu, primitive.peer_gpu, size),
-                            primitive.peer_node, to);
+  return platforms::latency(topology, primitive.node, from, nics_of(primitive, size, topology), primitive.peer_node,
+                            to);
 }
 
 Seconds flow_time(Bytes size, std::optional<Rate> narrowest, std::optional<Rate> rate) {
@@ -171,7 +174,7 @@ std::optional<Rate> narrowest_link(const Primitive& primitive, Bytes size, const
                                 find_copy_cost(topology, primitive.from, primitive.to));
   }
   if (primitive.same_node) return platforms::narrowest(topology, from, to);
-  return platforms::narrowest(topology, from, topology.adapters(primitive.gpu, primitive.peer_gpu, size), to);
+  return platforms::narrowest(topology, from, nics_of(primitive, size, topology), to);
 }
 
 std::optional<Seconds> rest_of(const Primitive& primitive, Bytes size, Seconds time, const Topology& topology) {

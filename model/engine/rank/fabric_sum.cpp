@@ -29,7 +29,7 @@ void FabricSum::happen() {
   for (const Member& member : members_) {
     const RankId other = member.rank == members_.front().rank ? members_.back().rank : members_.front().rank;
     const std::vector<Adapters> adapters =
-        world_.topology.adapters(world_.gpu_of(member.rank), world_.gpu_of(other), Bytes{});
+        world_.topology.adapters(Location::Kind::gpu, world_.gpu_of(member.rank), world_.gpu_of(other), Bytes{});
     ends.push_back({member.from.site(), member.to.site().location, adapters.front().from});
   }
   const FlowRoute route = world_.machine.through_fabric(ends);

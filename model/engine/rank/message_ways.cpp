@@ -20,7 +20,7 @@ const NetworkCosts& MessageWays::costs(RankId peer) const {
 
 std::vector<Adapters> MessageWays::adapters(RankId peer, Location from, Bytes size, AdapterTurn turn) const {
   const std::size_t gpu = from.kind == Location::Kind::gpu ? from.index : world_.gpu_of(rank_);
-  std::vector<Adapters> all = world_.topology.adapters(gpu, world_.gpu_of(peer), size);
+  std::vector<Adapters> all = world_.topology.adapters(from.kind, gpu, world_.gpu_of(peer), size);
   if (turn == AdapterTurn{}) return all;
   const std::vector<Nic>& nics = world_.topology.graph().nics;
   const auto turned = [&](const std::string& nic, int places) {

@@ -16,9 +16,11 @@ double number(const Answer& answer) { return answer ? 1 : 0; }
 
 std::vector<Adapters> all_adapters(const Topology& topology, std::size_t from, std::size_t to) {
   std::vector<Adapters> all;
-  for (const Bytes size : {Bytes{}, 1_TiB}) {
-    for (const Adapters& each : topology.adapters(from, to, size)) {
-      if (std::ranges::find(all, each) == all.end()) all.push_back(each);
+  for (const Location::Kind kind : {Location::Kind::gpu, Location::Kind::memory}) {
+    for (const Bytes size : {Bytes{}, 1_TiB}) {
+      for (const Adapters& each : topology.adapters(kind, from, to, size)) {
+        if (std::ranges::find(all, each) == all.end()) all.push_back(each);
+      }
     }
   }
   return all;

@@ -43,7 +43,8 @@ std::set<std::string> links_on_the_way(const Platform& platform, const Place& fr
   if (from.node == to.node) {
     ways.push_back(topology.copy_route(memory(from), memory(to)));
   } else {
-    for (const Adapters& nics : topology.adapters(topology.gpu_of(from), topology.gpu_of(to), kSize)) {
+    for (const Adapters& nics :
+         topology.adapters(Location::Kind::memory, topology.gpu_of(from), topology.gpu_of(to), kSize)) {
       ways.push_back(topology.to_nic_route(memory(from), nics.from));
       ways.push_back(topology.from_nic_route(nics.to, memory(to)));
     }

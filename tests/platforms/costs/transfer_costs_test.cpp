@@ -334,9 +334,9 @@ TEST_F(TopologyCosts, LongMessagesTakeAllAdaptersAndThoseOfRailsStayOnThem) {
   node().gpus[0].more_nics = {"nic1", "nic2"};
   node().gpus[1].nic = "nic1";
   node().gpus[1].more_nics = {"nic0"};
-  const auto pairs = [&](std::size_t from, std::size_t to, Bytes size) {
+  const auto pairs = [&](std::size_t from, std::size_t to, Bytes size, Location::Kind kind = Location::Kind::gpu) {
     std::vector<std::string> all;
-    for (const Adapters& nics : topology().adapters(from, to, size)) all.push_back(nics.from + "=" + nics.to);
+    for (const Adapters& nics : topology().adapters(kind, from, to, size)) all.push_back(nics.from + "=" + nics.to);
     return fmt::format("{}", fmt::join(all, " "));
   };
   EXPECT_EQ(pairs(0, 1, 4_KiB), "nic0=nic1") << "eager";
@@ -349,6 +349,35 @@ TEST_F(TopologyCosts, LongMessagesTakeAllAdaptersAndThoseOfRailsStayOnThem) {
   platform_.fabric->shape = FabricShape::rail_only;
   EXPECT_EQ(pairs(0, 1, 1_B), "nic0=nic0") << "whichever GPU it is for";
   EXPECT_EQ(pairs(0, 1, 64_KiB), "nic0=nic0 nic1=nic1");
+}
+
+/// Of a node with three adapters: those of the GPU first, then the nearest of the others.
+TEST_F(TopologyCosts, LongMessagesOfHostMemoryTakeAsManyAdaptersAsTheLibraryDoes) {
+  node().nics = {{.name = "nic0"}, {.name = "far"}, {.name = "nic1"}};
+  const auto join = [&](const std::string& nic, Seconds latency) {
+    Link more = link("sockets");
+    more.name = nic + "-link";
+    more.from = nic;
+    more.to = node().memories[0].name;
+    more.latency = sourced(latency);
+    node().links.push_back(more);
+  };
+  join("far", 3.0_us);
+  join("nic1", 1.0_us);
+  const auto pairs = [&](Location::Kind kind, Bytes size) {
+    std::vector<std::string> all;
+    for (const Adapters& nics : topology().adapters(kind, 0, 0, size)) all.push_back(nics.from + "=" + nics.to);
+    return fmt::format("{}", fmt::join(all, " "));
+  };
+  platform_.network->striped_from = sourced(64_KiB);
+  EXPECT_EQ(pairs(Location::Kind::memory, 64_KiB), "nic0=nic0") << "left out: those of the GPU";
+  platform_.network->host_adapters = 2;
+  EXPECT_EQ(pairs(Location::Kind::memory, 64_KiB - 1_B), "nic0=nic0");
+  EXPECT_EQ(pairs(Location::Kind::memory, 64_KiB), "nic0=nic0 nic1=nic1");
+  EXPECT_EQ(pairs(Location::Kind::interleaved, 64_KiB), "nic0=nic0 nic1=nic1");
+  EXPECT_EQ(pairs(Location::Kind::gpu, 64_KiB), "nic0=nic0");
+  platform_.network->host_adapters = 64;
+  EXPECT_EQ(pairs(Location::Kind::memory, 64_KiB), "nic0=nic0 nic1=nic1 far=far") << "all that there are";
 }
 
 // ---- paths ----------------------------------------------------------------------------------------------------------
