@@ -287,8 +287,9 @@ class CudaAware final : public Protocol {
                "BenchPress) and RDMA up to 128 KiB (arXiv 2010.10378)",
                {.options = {{"rules", "spectrum"}, {"ipc_from", "0"}, {"whole_to", "8K"}}}},
         Preset{"cray-mpich",
-               "Cray MPICH on Slingshot: RDMA of all sizes; the limit of CUDA IPC is assumed",
-               {.options = {{"rules", "cray-mpich"}, {"ipc_from", "8K"}, {"whole_to", "8K"}}}},
+               "Cray MPICH on Slingshot: RDMA of all sizes; within a node CUDA IPC from 1 KiB on "
+               "(MPICH_GPU_IPC_THRESHOLD), and below the CPU's own copies",
+               {.options = {{"rules", "cray-mpich"}, {"ipc_from", "1K"}, {"whole_to", "1K"}, {"cpu_to", "1K"}}}},
         Preset{"cray-mpich-gni",
                "Cray MPICH on Aries: RDMA up to 64 KiB; the limit of CUDA IPC is assumed",
                {.options = {{"rules", "cray-mpich-gni"}, {"ipc_from", "8K"}, {"whole_to", "8K"}}}}};
