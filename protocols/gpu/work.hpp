@@ -44,6 +44,10 @@ struct Work {
   std::span<const std::int32_t> orders{};
   std::span<const std::uint64_t> numbers{};  ///< of blocks to experts: what lies where (experts.hpp)
   int times = 1;                             ///< so many runs follow each other in one graph
+  /// Launches for other GPUs that the same thread makes before this one, and behind it. A simulation knows what they
+  /// take; on real GPUs each process has one, and others are a UsageError.
+  int launches_before = 0;
+  int launches_behind = 0;
   /// A simulation times the kernels of NCCL itself, where the platform has their costs.
   bool library = false;
 };

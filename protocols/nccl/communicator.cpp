@@ -107,10 +107,16 @@ class NcclCommunicator final : public Communicator {
   Outcome do_run(Collective what, View data, int times, const Portions&) override {
     try {
       Outcome outcome;
-      const bool as_graph = times > 1 && can_be_graph();
+      const bool in_a_row = times > 1 && can_be_in_a_row();
+      const bool as_graph = in_a_row && options_.graph;
+      Carrier all(rank_);
       for (int run = 0; outcome.ok() && run < (as_graph ? 1 : times); ++run) {
-        outcome = run_program(operation_of(what), data, as_graph ? times : 1);
+        Carrier one(rank_);
+        Carrier& carrier = in_a_row ? all : one;
+        outcome = launch_program(operation_of(what), data, as_graph ? times : 1, carrier);
+        if (outcome.ok() && !in_a_row) outcome = carrier.run(rank_.now() + timeout_);
       }
+      if (outcome.ok() && in_a_row) outcome = all.run(rank_.now() + timeout_);
       if (!outcome.ok()) fail();
       return outcome;
     } catch (...) {
@@ -120,9 +126,9 @@ class NcclCommunicator final : public Communicator {
   }
 
   /// Slots that CPUs carry are those of one run.
-  [[nodiscard]] bool can_be_graph() const { return agreed_ && formation_->islands() == 1; }
+  [[nodiscard]] bool can_be_in_a_row() const { return agreed_ && formation_->islands() == 1; }
 
-  Outcome run_program(Operation operation, View data, int times) {
+  Outcome launch_program(Operation operation, View data, int times, Carrier& carrier) {
     const Seconds deadline = rank_.now() + timeout_;
     const bool pairs = operation == Operation::all_to_all;
     const Bytes bytes = bytes_of(operation, data);
@@ -147,10 +153,10 @@ class NcclCommunicator final : public Communicator {
                          .group = formation_->group(),
                          .heads = is_by_switch(choice.algorithm) ? options_.ground.heads.count : 0};
     fifos_of.at(layout.peers.front())->shape(program);
-    Carrier carrier(rank_);
     expect(fifos_of, program, layout, carrier);
     std::vector<gpu::Link> links;
     for (const RankId peer : layout.peers) links.push_back(fifos_of.at(peer)->link(choice.format));
+    const int before = launches_before(rank_, options_);
     const gpu::Work work{.program = program,
                          .input = {data.buffer, data.offset, bytes},
                          .output = {data.buffer, pairs ? data.offset + bytes : data.offset, bytes},
@@ -158,13 +164,15 @@ class NcclCommunicator final : public Communicator {
                          .positions = layout.positions,
                          .orders = layout.orders,
                          .times = times,
+                         .launches_before = before,
+                         .launches_behind = options_.gpus_per_process - 1 - before,
                          .library = options_.library};
     rank_.step("launch");
     carrier.watch(rank_.launch(work, Stream{0}));
     for (const RankId peer : std::set<RankId>(layout.peers.begin(), layout.peers.end())) {
       fifos_of.at(peer)->count(program, times);
     }
-    return carrier.run(deadline);
+    return {};
   }
 
   /// What the program passes over each link, by channel. Two ranks are each other's neighbours on both sides.

@@ -166,9 +166,15 @@ class NcclChannel final : public Channel {
     }
     const gpu::Link link = fifos_.link(choice.format);
     rank_.step("launch");
-    carrier.watch(
-        rank_.launch({.program = program, .input = out, .output = in, .links = {&link, 1}, .library = options_.library},
-                     fifos_.stream()));
+    const int before = launches_before(rank_, options_);
+    carrier.watch(rank_.launch({.program = program,
+                                .input = out,
+                                .output = in,
+                                .links = {&link, 1},
+                                .launches_before = before,
+                                .launches_behind = options_.gpus_per_process - 1 - before,
+                                .library = options_.library},
+                               fifos_.stream()));
     fifos_.count(program);
   }
 

@@ -37,6 +37,7 @@ constexpr Choices kLevelNames{OptionChoice<MostLevel>{"auto", std::nullopt}, Opt
                               OptionChoice<MostLevel>{"PXB", Level::pxb},    OptionChoice<MostLevel>{"PHB", Level::phb},
                               OptionChoice<MostLevel>{"SYS", Level::sys}};
 constexpr Choices kKernels{OptionChoice<bool>{"nccl", true}, OptionChoice<bool>{"twinlink", false}};
+constexpr Choices kLaunches{OptionChoice<bool>{"graph", true}, OptionChoice<bool>{"stream", false}};
 using Format = std::optional<LineFormat>;
 constexpr Choices kFormats{
     OptionChoice<Format>{"auto", std::nullopt},        OptionChoice<Format>{"ll", LineFormat::ll},
@@ -58,6 +59,11 @@ constexpr std::array kOptions{
            "of a channel's FIFO, whose slots are then a part of it; 0: as many slots as the depth"},
     Option{"kernels", kKernels.names(), "nccl",
            "whose times a simulation gives, where the platform knows those of NCCL's kernels; real GPUs run ours"},
+    Option{
+        "launch", kLaunches.names(), "graph",
+        "how the calls of --graph are launched: by one graph, or each by itself into the stream, as nccl-tests does"},
+    Option{"gpus_per_process", "COUNT", "1",
+           "of a simulation: one thread launches for so many GPUs of a node, one after the other (nccl-tests' -g)"},
     Option{"nvls_enable", kSwitch.names(), "1", "let a switch that adds up do it where the rule chooses so"},
     Option{"p2p_disable", kSwitch.names(), "0", "meet in host memory even where GPUs reach each other's"},
     Option{"p2p_level", kLevelNames.names(), "auto",
@@ -88,6 +94,14 @@ int channels_of(const OptionReader& read, std::string_view name) {
   if (channels <= kMostChannels) return static_cast<int>(channels);
   throw UsageError("protocol 'nccl': " + std::string(name) + " is " + std::to_string(channels) + ", more than " +
                    std::to_string(kMostChannels));
+}
+
+int gpus_of(const OptionReader& read) {
+  constexpr std::uint64_t kMost = 1024;
+  const std::uint64_t gpus = read.count("gpus_per_process");
+  if (gpus >= 1 && gpus <= kMost) return static_cast<int>(gpus);
+  throw UsageError("protocol 'nccl': gpus_per_process is " + std::to_string(gpus) + ", and a process has 1 to " +
+                   std::to_string(kMost));
 }
 
 /// What the rule may choose from: limits of the channels, or their number.
@@ -158,6 +172,8 @@ Options read_options(const Protocol& protocol, const Settings& settings) {
   options.fixed.formats = chosen(read, "proto", kFormats);
   options.fixed.algorithms = chosen(read, "algo", kAlgorithms);
   options.library = read.choice("kernels", kKernels);
+  options.graph = read.choice("launch", kLaunches);
+  options.gpus_per_process = gpus_of(read);
   options.nvls = read.choice("nvls_enable", kSwitch);
   require_switch(options);
   options.p2p_level = read.choice("p2p_disable", kSwitch) ? Level::loc : read.choice("p2p_level", kLevelNames);
@@ -187,6 +203,18 @@ void require_release(const Rank& rank) {
                            " runs on GPUs from compute capability " + text(release->oldest) + " on, and " +
                            to_string(place) + " has " + text(has) + "; an older release may, by --set ccl=");
   }
+}
+
+int launches_before(const Rank& rank, const Options& options) {
+  const int before = rank.id().value % options.gpus_per_process;
+  const int first = rank.id().value - before;
+  for (int other = first; other < first + options.gpus_per_process; ++other) {
+    if (other < rank.ranks() && rank.place(RankId{other}).node == rank.place(rank.id()).node) continue;
+    throw UsageError("protocol 'nccl': gpus_per_process is " + std::to_string(options.gpus_per_process) +
+                     ", and the process of rank " + std::to_string(rank.id().value) +
+                     " would have ranks that are not there or on another node");
+  }
+  return before;
 }
 
 void settle_levels(const Rank& rank, Options& options) {

@@ -22,6 +22,8 @@ struct Options {
   int most_channels = 0;
   std::optional<Level> p2p_level{};  ///< the user's; loc: nowhere
   bool library = true;               ///< a simulation times NCCL's own kernels
+  bool graph = true;                 ///< runs that follow each other are one graph
+  int gpus_per_process = 1;          ///< which one thread launches for, one after the other
   bool nvls = true;
   bool shm = true;
 
@@ -49,6 +51,9 @@ bool only_by_switch(const Options& options);
 void leave_room_for_others(Options& options, int ranks);
 /// An UnavailableError where the switches leave two ranks no memory to meet in.
 void require_meeting(const Path& path, const Options& options);
+/// How many launches the thread of this rank's process makes before this rank's. A UsageError where the ranks of a
+/// process are not all on its node.
+int launches_before(const Rank& rank, const Options& options);
 /// A UsageError where collectives have no slot to go on with.
 void require_slots(const Settings& settings);
 

@@ -119,6 +119,9 @@ DeviceLink RealRank::device_link(const gpu::Link& link, std::vector<Part>& used)
 Op RealRank::launch(const gpu::Work& work, Stream stream) {
   require_stream(stream);
   gpu::require_work(work);
+  if (work.launches_before + work.launches_behind > 0) {
+    throw UsageError("on real GPUs each process drives one: gpus_per_process is for simulations");
+  }
   if (gpu::is_switched(work.program)) throw UnavailableError("what a switch adds up runs in the simulation alone");
   DeviceProgram program{.program = work.program,
                         .positions = {work.positions.begin(), work.positions.end()},

@@ -118,10 +118,13 @@ Op SimRank::launch(const gpu::Work& work, Stream stream) {
   operation->report.launch = operation->program->launch();
   // What the platform says of launches takes the place of what a kernel's copy costs.
   take_copy_cost(world_, *operation);
+  operation->gap = or_none(costs->next);
   const bool as_graph = work.times > 1;
-  operation->report.overhead = launching(world_.topology, world_.gpu_of(id_), as_graph).value();
+  const Seconds call = launching(world_.topology, world_.gpu_of(id_), as_graph).value();
+  operation->report.overhead = call * static_cast<double>(work.launches_before + 1);
   operation->report.latency = starting_blocks(world_.topology, world_.gpu_of(id_), as_graph).value();
   get_under_way(operation, operation->report.latency);
+  if (work.launches_behind > 0) cpu_.be_busy(call * static_cast<double>(work.launches_behind));
   return operation->op;
 }
 

@@ -1,4 +1,5 @@
 // What programs of thread blocks take on the simulated machine, in closed form.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "tests/model/engine/block_machine.hpp"
 #include "tests/platforms/sample_platform.hpp"
 #include "tests/support/finish.hpp"
+#include "tests/support/said_by.hpp"
 
 namespace twinlink::model {
 namespace {
@@ -118,6 +120,49 @@ TEST(ProgramForms, AGraphIsLaunchedOnceAndItsProgramsFollowEachOther) {
   expect_near(
       time_on(machine_with_launches(), peers(2), settings_of("ll", 1), Collective::all_reduce, kElements, kTimes),
       kGraphCall + kGraphStart + kTwoHops * kTimes + kNext * (kTimes - 1) + kEnd);
+}
+
+Settings launched_by(int gpus) {
+  Settings settings = settings_of("ll", 1);
+  settings.options["launch"] = "stream";
+  settings.options["gpus_per_process"] = std::to_string(gpus);
+  return settings;
+}
+
+/// The hops of one are over before the next is launched.
+TEST(ProgramForms, AStreamIsLaunchedOneByOne) {
+  static_assert(kTwoHops + kNext < kCall);
+  constexpr int kTimes = 5;
+  expect_near(time_on(machine_with_launches(), peers(2), launched_by(1), Collective::all_reduce, kElements, kTimes),
+              kCall * kTimes + kStart + kTwoHops + kEnd);
+}
+
+TEST(ProgramForms, ProgramsOfAStreamFollowEachOtherWhereTheyTakeLonger) {
+  Platform platform = machine_with_launches();
+  constexpr Seconds kQuick = 0.25_us;
+  constexpr int kTimes = 5;
+  platform.runtime.program_launch = made_up(kQuick);
+  expect_near(time_on(platform, peers(2), launched_by(1), Collective::all_reduce, kElements, kTimes),
+              kQuick + kStart + kTwoHops * kTimes + kNext * (kTimes - 1) + kEnd);
+}
+
+/// All wait for the last that is launched.
+TEST(ProgramForms, AThreadLaunchesForAllGpusOfItsProcess) {
+  for (const int ranks : {2, 3}) {
+    const Seconds hops = (kTwoHops - 32_B / kBlockRate) * (ranks - 1) + 32_B / kBlockRate;
+    Settings settings = launched_by(ranks);
+    settings.options["algo"] = "ring";
+    for (const int times : {1, 5}) {
+      expect_near(time_on(machine_with_launches(), peers(ranks), settings, Collective::all_reduce,
+                          Bytes{16} * static_cast<std::uint64_t>(ranks), times),
+                  kCall * ranks * times + kStart + hops + kEnd);
+    }
+  }
+}
+
+TEST(ProgramForms, AProcessHasRanksOfItsNodeAlone) {
+  EXPECT_THAT(said_by([] { time_of(peers(3), launched_by(2), Collective::all_reduce, kElements); }),
+              HasSubstr("gpus_per_process is 2, and the process of rank 2"));
 }
 
 /// What the CPU does takes longer on a slower one; what the GPU does takes as long.

@@ -51,6 +51,12 @@ std::string refusal(const Switches& switches, const Settings& settings = nccl_pr
   return said_by([&] { return read(switches, settings); });
 }
 
+TEST(NcclOptions, AProcessHasAtLeastOneGpu) {
+  EXPECT_EQ(read({{"gpus_per_process", "8"}}).gpus_per_process, 8);
+  EXPECT_THAT(refusal({{"gpus_per_process", "0"}}), HasSubstr("gpus_per_process is 0, and a process has 1 to 1024"));
+  EXPECT_FALSE(read({{"launch", "stream"}}).graph);
+}
+
 TEST(NcclOptions, TakesNcclsSwitchesByTheirNames) {
   const Options options = read({{"NCCL_ALGO", "Ring"},
                                 {"NCCL_PROTO", "LL128"},
