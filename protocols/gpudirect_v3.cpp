@@ -278,6 +278,11 @@ class GpuDirectV3 final : public Protocol {
           {.chunk = 512_KiB, .depth = 3, .options = direct_to("128K")}}}};
     return presets;
   }
+  [[nodiscard]] bool sends_device_memory_alone(const Settings& settings) const override {
+    const OptionReader options(*this, settings);
+    const Bytes most = parse_size(kMostDirect);
+    return options.size("send_limit") >= most && options.size("receive_limit") >= most;
+  }
   /// Whether the two share a node does not matter: the path says whether the adapter carries their messages.
   [[nodiscard]] Support supports(const Path& path) const override {
     if (!path.device_memory_on_network) return {Support::Kind::no, path.device_memory_on_network.reason};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <tuple>
 
 namespace twinlink::platforms {
 namespace {
@@ -231,20 +232,26 @@ std::string Topology::nic_of_rail(std::string_view nic, std::size_t from_gpu, st
   return graph_.nics[target.first_nic + rail % target.nics].name;
 }
 
-/// The GPU's own, then the nearest others of its node, as many as host memory takes.
+/// The GPU's own, then as many as host memory takes: those with the fewest hops, and of these each adapter and its
+/// neighbour take each other, so that adapters are in use alike.
 std::vector<std::string> Topology::nics_of_host(std::size_t gpu) const {
   std::vector<std::string> all = graph_.gpus[gpu].more_nics;
   const std::string& memory = graph_.gpus[gpu].memory_near;  // empty while a file is being read
   const NodePart& part = parts_[part_with(gpu)];
-  std::vector<std::pair<Seconds, std::string>> others;
-  for (std::size_t i = part.first_nic; i < part.first_nic + part.nics; ++i) {
-    const std::string& name = graph_.nics[i].name;
-    if (name == graph_.gpus[gpu].nic || std::ranges::find(all, name) != all.end()) continue;
-    if (const Way* way = ways_.find(memory, name, Traffic::host)) others.emplace_back(latency(way->route), name);
+  const auto number = [&](std::string_view nic) {
+    return static_cast<std::size_t>(std::ranges::find(graph_.nics, nic, &Nic::name) - graph_.nics.begin()) -
+           part.first_nic;
+  };
+  const std::size_t own = number(graph_.gpus[gpu].nic);
+  std::vector<std::tuple<std::size_t, std::size_t, std::string>> others;
+  for (std::size_t i = 0; i < part.nics; ++i) {
+    const std::string& name = graph_.nics[part.first_nic + i].name;
+    if (i == own || std::ranges::find(all, name) != all.end()) continue;
+    if (const Way* way = ways_.find(memory, name, Traffic::host)) others.emplace_back(way->route.size(), own ^ i, name);
   }
-  std::ranges::stable_sort(others, {}, &std::pair<Seconds, std::string>::first);
+  std::ranges::sort(others);
   const auto beside = static_cast<std::size_t>(platform_.network->host_adapters) - 1;
-  for (std::size_t i = 0; all.size() < beside && i < others.size(); ++i) all.push_back(others[i].second);
+  for (std::size_t i = 0; all.size() < beside && i < others.size(); ++i) all.push_back(std::get<2>(others[i]));
   return all;
 }
 

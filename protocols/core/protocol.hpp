@@ -223,6 +223,11 @@ class Protocol {
     static_cast<void>(settings);
     return false;
   }
+  /// Does no message between nodes, however long, leave from host memory?
+  [[nodiscard]] virtual bool sends_device_memory_alone(const Settings& settings) const {
+    static_cast<void>(settings);
+    return false;
+  }
   /// Does it only choose among the other protocols, message by message?
   [[nodiscard]] virtual bool delegates() const { return false; }
   /// Does it do collectives by itself? Then join() gives a Communicator, and elsewhere it throws.

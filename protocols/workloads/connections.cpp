@@ -82,6 +82,15 @@ bool go_by_numbers(const Ways& ways) {
          goes(ways.between_domains, ways.settings_between_domains);
 }
 
+bool send_device_memory_alone(const Ways& ways) {
+  const auto does = [](const Protocol* protocol, const Settings& settings) {
+    return protocol == nullptr || protocol->sends_device_memory_alone(settings);
+  };
+  return does(ways.between != nullptr ? ways.between : ways.within,
+              ways.between != nullptr ? ways.settings_between : ways.settings_within) &&
+         does(ways.between_domains, ways.settings_between_domains);
+}
+
 std::unique_ptr<Channel> open_channel(Rank& rank, const Ways& ways, RankId peer) {
   const Way way = way_to(rank, ways, peer);
   return way.protocol.connect(rank, peer, way.settings);

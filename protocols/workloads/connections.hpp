@@ -40,6 +40,8 @@ std::string refusal(const Rank& rank, const Ways& ways, const std::set<RankId>& 
 bool wants_heap(const Ways& ways);
 /// Does one of them go by the numbers of the ranks?
 bool go_by_numbers(const Ways& ways);
+/// Does no message between nodes leave from host memory?
+bool send_device_memory_alone(const Ways& ways);
 
 /// One channel to `peer`, who does the same: by the protocol for such pairs.
 std::unique_ptr<Channel> open_channel(Rank& rank, const Ways& ways, RankId peer);

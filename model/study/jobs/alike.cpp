@@ -182,10 +182,17 @@ bool hold_the_same(const Schedule& one, const Schedule& moved) {
          });
 }
 
+/// Adapters that no message of the job takes make nobody different.
+Platform as_used(Platform platform, const bench::WorkloadPlan& plan) {
+  if (platform.network && workloads::send_device_memory_alone(plan.ways)) platform.network->host_adapters = 0;
+  return platform;
+}
+
 class AlikeSearch {
  public:
   AlikeSearch(const Platform& platform, const std::vector<Place>& places, const bench::WorkloadPlan& plan)
-      : topology_(platform),
+      : platform_(as_used(platform, plan)),
+        topology_(platform_),
         places_(places),
         work_(*plan.scheduled()),
         algorithm_(*the_algorithm(plan)),
@@ -307,6 +314,7 @@ class AlikeSearch {
   [[nodiscard]] const Place& place(int rank) const { return places_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] std::size_t gpu(int rank) const { return topology_.gpu_of(place(rank)); }
 
+  Platform platform_;
   Topology topology_;
   const std::vector<Place>& places_;
   const bench::Scheduled& work_;

@@ -156,6 +156,7 @@ RandomJob random_job(std::uint64_t seed) {
   }
   if (fabric.is_tree() && below(3) == 0 && leaf % 2 == 0) fabric.oversubscription = {{2, 1}};
   made.platform.within_node.loopback = below(8) == 0;
+  if (below(2) == 0) made.platform.network->host_adapters = 1;  // else ranks of a node may share adapters
   const auto [workload, drawn] = algorithm_of(regular, below);
   const workloads::Algorithm& algorithm = *drawn;
   const std::vector<Place> all = places_of_ranks(made.platform, "packed");

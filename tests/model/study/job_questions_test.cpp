@@ -53,7 +53,8 @@ double alone_us() { return (kHost + kLatency + Seconds{(kSize / kWire).value()})
 
 /// The message's bytes go by the adapters' link, which one per cent more lets through in 1/1.01 of the time.
 TEST(JobQuestions, AShiftGoesByItsWireWithTheShareOfItsBytes) {
-  const Platform plain = read_platform("platforms/selene.yaml");
+  Platform plain = read_platform("platforms/selene.yaml");
+  plain.network->host_adapters = 1;
   Platform faster = plain;
   faster.fabric->link.value = Rate{plain.fabric->link.value.bytes_per_second() * 1.01};
   const std::vector<std::function<Platform()>> both{[&] { return plain; }, [&] { return faster; }};
@@ -157,7 +158,8 @@ TEST(JobQuestions, AdviceChangesNothingForNothing) {
 /// 64 pieces. Between the sizes a rule begins half way, as ratios. Beyond them, and where two are alike, Open MPI
 /// chooses.
 TEST(JobQuestions, RulesForOpenMpiAreWhatBeatsAllOthers) {
-  const Platform platform = read_platform("platforms/selene.yaml");
+  Platform platform = read_platform("platforms/selene.yaml");
+  platform.network->host_adapters = 1;
   SimulatedJob job{.place = "spread", .ranks = 16};
   job.workload.workload = "broadcast";
   job.workload.protocol = "host";

@@ -351,19 +351,16 @@ TEST_F(TopologyCosts, LongMessagesTakeAllAdaptersAndThoseOfRailsStayOnThem) {
   EXPECT_EQ(pairs(0, 1, 64_KiB), "nic0=nic0 nic1=nic1");
 }
 
-/// Of a node with three adapters: those of the GPU first, then the nearest of the others.
+/// Of a node with three adapters: that of the GPU first, then those with the fewest hops.
 TEST_F(TopologyCosts, LongMessagesOfHostMemoryTakeAsManyAdaptersAsTheLibraryDoes) {
   node().nics = {{.name = "nic0"}, {.name = "far"}, {.name = "nic1"}};
-  const auto join = [&](const std::string& nic, Seconds latency) {
+  for (const auto& [nic, memory] : {std::pair{"far", 1U}, {"nic1", 0U}}) {
     Link more = link("sockets");
-    more.name = nic + "-link";
+    more.name = std::string(nic) + "-link";
     more.from = nic;
-    more.to = node().memories[0].name;
-    more.latency = sourced(latency);
+    more.to = node().memories[memory].name;
     node().links.push_back(more);
-  };
-  join("far", 3.0_us);
-  join("nic1", 1.0_us);
+  }
   const auto pairs = [&](Location::Kind kind, Bytes size) {
     std::vector<std::string> all;
     for (const Adapters& nics : topology().adapters(kind, 0, 0, size)) all.push_back(nics.from + "=" + nics.to);
