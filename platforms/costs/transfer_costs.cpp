@@ -283,11 +283,11 @@ std::optional<Rate> narrowest(const Topology& topology, Location from, std::span
 }
 
 Seconds latency(const Topology& topology, int from_node, Location from, std::span<const Adapters> adapters, int to_node,
-                Location to) {
+                Location to, bool in_request) {
   Seconds longest{};
   for (const Adapters& nics : adapters) {
-    longest =
-        std::max(longest, topology.message_way(from, nics, to) + topology.fabric_latency(from_node, to_node, nics));
+    longest = std::max(
+        longest, topology.message_way(from, nics, to, in_request) + topology.fabric_latency(from_node, to_node, nics));
   }
   const auto& rdma = topology.platform().fabric->rdma;
   for (const Location& end : {from, to}) {

@@ -101,8 +101,9 @@ std::optional<Rate> narrowest(const Topology& topology, Location from, Location 
 std::optional<Rate> narrowest(const Topology& topology, Location from, std::span<const Adapters> adapters, Location to);
 
 /// Latency of the way of such a message, the switches of the fabric and an adapter's reaching into device memory
-/// included: of the part that comes last.
+/// included: of the part that comes last. Bytes that are in the CPU's request cross to the adapter once, others are
+/// asked for.
 Seconds latency(const Topology& topology, int from_node, Location from, std::span<const Adapters> adapters, int to_node,
-                Location to);
+                Location to, bool in_request = false);
 
 }  // namespace twinlink::platforms

@@ -295,6 +295,9 @@ struct NetworkCosts {
   Sourced<Bytes> eager_limit{};  ///< up to here a message leaves without waiting for its receive
   /// The eager limit with which `latency` was measured; absent: `eager_limit`.
   std::optional<Sourced<Bytes>> latency_limit{};
+  /// Between nodes: up to here a message of host memory is in the request that the CPU writes, so that its adapter has
+  /// nothing to read. One of device memory never is; its `latency` is that of one byte more. Absent: no message is.
+  std::optional<Sourced<Bytes>> inline_limit{};
   /// Between nodes: messages of this size on go in equal parts over all adapters of their GPUs; absent: those above
   /// the eager limit.
   std::optional<Sourced<Bytes>> striped_from{};
@@ -326,6 +329,9 @@ struct NetworkCosts {
   std::optional<Sourced<Seconds>> send_completion{};
 
   [[nodiscard]] bool is_eager(Bytes size) const { return size <= eager_limit.value; }
+  [[nodiscard]] bool is_inline(Bytes size) const { return inline_limit && size <= inline_limit->value; }
+  /// The size that `latency` is asked of where an adapter reads the bytes, however few.
+  [[nodiscard]] Bytes size_read(Bytes size) const { return is_inline(size) ? inline_limit->value + Bytes{1} : size; }
   /// Does a message of `size` take several adapters where its GPUs have them?
   [[nodiscard]] bool is_striped(Bytes size) const {
     return striped_from ? size >= striped_from->value : !is_eager(size);

@@ -117,6 +117,7 @@ void each_field(Either<NetworkCosts> auto& costs, const auto& visit) {
   visit("uncached", costs.uncached);
   visit("eager_limit", costs.eager_limit);
   visit("latency_limit", costs.latency_limit);
+  visit("inline_limit", costs.inline_limit);
   visit("striped_from", costs.striped_from);
   visit("fragment", costs.fragment);
   visit("control", costs.control);

@@ -330,7 +330,10 @@ NetworkCosts read_network(Section& section) {
 NetworkCosts read_intra_node(Section& section, const Node& node) {
   NetworkCosts costs;
   read_numbers(section, costs);
-  if (costs.striped_from) section.error(section.position("striped_from"), "'striped_from' belongs to 'network'");
+  for (const auto& [key, number] :
+       {std::pair("striped_from", &costs.striped_from), {"inline_limit", &costs.inline_limit}}) {
+    if (*number) section.error(section.position(key), "'" + std::string(key) + "' belongs to 'network'");
+  }
   costs.copied_by = read_word(section, "copied_by", "'intra_node'", kCopiedBy, CopiedBy::none);
   check_uncached(section, node, costs);
   if (costs.fragment && (costs.copied_by == CopiedBy::none || costs.fragment->value < costs.eager_limit.value)) {

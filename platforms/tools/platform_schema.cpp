@@ -169,7 +169,7 @@ Json mpi() {
   for (const char* within_only : {"fragment", "uncached"}) between.erase(within_only);
   between["host_adapters"] = count();
   Json within = part<NetworkCosts>({{"copied_by", one_of(kCopiedBy)}});
-  within["properties"].erase("striped_from");
+  for (const char* between_only : {"striped_from", "inline_limit"}) within["properties"].erase(between_only);
   return object({{"library", {{"enum", Json(kLibraries)}}},
                  {"network", object(std::move(between))},
                  {"intra_node", std::move(within)}});

@@ -151,11 +151,11 @@ Route Topology::from_nic_route(std::string_view nic, Location to) const {
   return nic_route(nic, name(to), to.kind == Location::Kind::gpu);
 }
 
-Seconds Topology::message_way(Location from, const Adapters& adapters, Location to) const {
+Seconds Topology::message_way(Location from, const Adapters& adapters, Location to, bool in_request) const {
   const auto passing_it = [&](std::string_view nic) { return or_none(find_named(graph_.nics, nic)->latency); };
   Seconds longest{};
   for (const Strand& strand : strands(from, to)) {
-    longest = std::max(longest, latency(to_nic_route(strand.from, adapters.from)) * 2 +
+    longest = std::max(longest, latency(to_nic_route(strand.from, adapters.from)) * (in_request ? 1 : 2) +
                                     latency(from_nic_route(adapters.to, strand.to)));
   }
   return longest + passing_it(adapters.from) + passing_it(adapters.to);

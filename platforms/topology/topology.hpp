@@ -164,7 +164,8 @@ class Topology {
   [[nodiscard]] Route from_nic_route(std::string_view nic, Location to) const;
   /// What the way of a message through adapters adds to its latency: the sender's adapter reads the bytes, so that
   /// their way is crossed twice, and the receiver's writes them. Where there are several ways, the longest counts.
-  [[nodiscard]] Seconds message_way(Location from, const Adapters& adapters, Location to) const;
+  [[nodiscard]] Seconds message_way(Location from, const Adapters& adapters, Location to,
+                                    bool in_request = false) const;
   /// What the fabric's switches between two nodes add to message_way().
   [[nodiscard]] Seconds fabric_latency(int from_node, int to_node, const Adapters& adapters) const;
   /// The way of a message through the fabric: none within a node.

@@ -137,8 +137,9 @@ double adapters_of(const Primitive& primitive, Bytes size, const Topology& topol
 Seconds message_way(const Primitive& primitive, Bytes size, const Topology& topology) {
   const auto& [from, to] = std::pair(primitive.from.location, primitive.to.location);
   if (primitive.same_node) return topology.latency(from, to);
-  return platforms::latency(topology, primitive.node, from, nics_of(primitive, size, topology), primitive.peer_node,
-                            to);
+  const bool in_request = from.kind != platforms::Location::Kind::gpu && topology.platform().network->is_inline(size);
+  return platforms::latency(topology, primitive.node, from, nics_of(primitive, size, topology), primitive.peer_node, to,
+                            in_request);
 }
 
 Seconds flow_time(Bytes size, std::optional<Rate> narrowest, std::optional<Rate> rate) {

@@ -36,24 +36,29 @@ Location MessageWays::target(const Operation& operation) const {
   return world_.memory_near(operation.peer);
 }
 
-Seconds MessageWays::latency_between(RankId peer, Location from, Location to, Bytes size, AdapterTurn turn) {
+Seconds MessageWays::latency_between(RankId peer, Location from, Location to, Bytes size, bool in_request,
+                                     AdapterTurn turn) {
   const bool by_memory = by_shared_memory(peer);
-  const std::tuple key{peer, from, to, !by_memory && costs(peer).is_striped(size), turn};
+  const std::tuple key{peer, from, to, !by_memory && costs(peer).is_striped(size), in_request, turn};
   if (const auto known = latencies_.find(key); known != latencies_.end()) return known->second;
-  const Seconds latency = by_memory ? world_.topology.latency(from, to)
-                                    : platforms::latency(world_.topology, world_.place(rank_).node, from,
-                                                         adapters(peer, from, size, turn), world_.place(peer).node, to);
+  const Seconds latency =
+      by_memory ? world_.topology.latency(from, to)
+                : platforms::latency(world_.topology, world_.place(rank_).node, from, adapters(peer, from, size, turn),
+                                     world_.place(peer).node, to, in_request);
   latencies_.emplace(key, latency);
   return latency;
 }
 
 Seconds MessageWays::latency(const Operation& operation) {
-  return latency_between(operation.peer, operation.from.site().location, target(operation), operation.size,
-                         operation.turn);
+  const Location from = operation.from.site().location;
+  const bool in_request = operation.kind == Operation::Kind::send && from.kind != Location::Kind::gpu &&
+                          costs(operation.peer).is_inline(operation.size);
+  return latency_between(operation.peer, from, target(operation), operation.size, in_request, operation.turn);
 }
 
 Seconds MessageWays::latency_of_control(RankId peer) {
-  return latency_between(peer, world_.memory_near(rank_), world_.memory_near(peer), Bytes{}, {});
+  const bool in_request = costs(peer).is_inline(Bytes{});
+  return latency_between(peer, world_.memory_near(rank_), world_.memory_near(peer), Bytes{}, in_request, {});
 }
 
 Seconds MessageWays::adapter_turn(const Operation& operation) {

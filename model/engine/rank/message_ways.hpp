@@ -46,14 +46,15 @@ class MessageWays {
   [[nodiscard]] bool control_is_cut(RankId peer) const;
 
  private:
-  [[nodiscard]] Seconds latency_between(RankId peer, Location from, Location to, Bytes size, AdapterTurn turn);
+  [[nodiscard]] Seconds latency_between(RankId peer, Location from, Location to, Bytes size, bool in_request,
+                                        AdapterTurn turn);
   [[nodiscard]] boost::container::small_vector<RankId, 2> copying_ranks(const Operation& send) const;
 
   SimWorld& world_;
   RankId rank_;
   std::optional<Seconds> time_to_tell_all_{};
   /// By peer, both ends, whether it takes several adapters, and which; worked out when first needed.
-  boost::container::flat_map<std::tuple<RankId, Location, Location, bool, AdapterTurn>, Seconds> latencies_;
+  boost::container::flat_map<std::tuple<RankId, Location, Location, bool, bool, AdapterTurn>, Seconds> latencies_;
 };
 
 }  // namespace twinlink::model

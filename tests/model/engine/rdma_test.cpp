@@ -60,6 +60,31 @@ TEST(ClosedFormV3, TheFirstMessageIsRegistered) {
   expect_near(timed.cold, registration(1_MiB) + timed.warm);
 }
 
+/// A message of the host is in the request, and one of a device is read as the first that is not.
+TEST(InlineMessages, CrossToTheAdapterOnceAndThoseOfDevicesAreRead) {
+  Platform platform = sample_platform_with_rdma();
+  for (Link& link : platform.node.links) link.latency = made_up(0.25_us);
+  platform.network->latency = made_up(Piecewise{{{1_B, 1.0_us}, {128_B, 1.0_us}, {129_B, 3.0_us}}});
+  const auto time = [&](const std::string& protocol, Bytes size, bool in_request) {
+    platform.network->inline_limit.reset();
+    if (in_request) platform.network->inline_limit = made_up(128_B);
+    const Settings settings = protocol == "host" ? find_protocol("host").defaults() : direct();
+    return timed_message(platform, kBothNear, protocol, size, settings).warm;
+  };
+  const Topology topology(platform);
+  const std::size_t gpu = topology.gpu_of(kNear);
+  const Location memory{Location::Kind::memory, topology.memory_near(gpu)};
+  const Seconds to_adapter = topology.latency(topology.to_nic_route(memory, topology.graph().gpus[gpu].nic));
+  ASSERT_GT(to_adapter, Seconds{});
+  for (const Bytes size : {1_B, 128_B}) {
+    expect_near(time("host", size, true), time("host", size, false) - to_adapter);
+    expect_near(time("gpudirect-v3", size, true), time("gpudirect-v3", size, false) + 2.0_us);
+  }
+  for (const std::string protocol : {"host", "gpudirect-v3"}) {
+    expect_near(time(protocol, 129_B, true), time(protocol, 129_B, false));
+  }
+}
+
 TEST(ClosedFormV3, OfADirectMessageTheSlowestHopCounts) {
   const auto widened = [](bool writing) {
     return [writing](Platform& platform) {
