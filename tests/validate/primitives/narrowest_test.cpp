@@ -40,9 +40,10 @@ TEST_F(Narrowest, OfMessagesBetweenNodesIsTheFabricEachWayOrBothWaysTogether) {
   EXPECT_EQ(narrowest(), Rate{2e9});
 }
 
-/// A message leaves by the adapter of one GPU and comes by that of another.
+/// A message leaves by the adapter of one GPU and comes by that of another, and takes these alone.
 TEST_F(Narrowest, OfMessagesBetweenNodesIsTheSlowerOfTwoPorts) {
   platform_ = platforms::read_platform(std::filesystem::path(TWINLINK_SOURCE_DIR) / "platforms/dgx-a100.yaml");
+  platform_.network->host_adapters = 1;
   const auto port_of = [&](std::size_t gpu) -> platforms::Nic& {
     return *std::ranges::find(platform_.node.nics, platform_.node.gpus[gpu].nic, &platforms::Nic::name);
   };
