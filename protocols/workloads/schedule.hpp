@@ -127,7 +127,9 @@ struct KvCache {
 /// Ranks and how they lie: rank r is on node r / per_node.
 struct Shape {
   int ranks = 2;
-  int per_node = 1;     ///< divides `ranks`
+  int per_node = 1;  ///< divides `ranks`
+  /// Are two of them on one node, however they lie? Nothing: nobody has said.
+  std::optional<bool> shares_nodes{};
   Experts experts{};    ///< of what goes to them
   KvCache kv{};         ///< of the workload of that name
   Standing standing{};  ///< who stands for whom has the same contents

@@ -38,9 +38,12 @@ std::vector<Place> places_for(const bench::WorkloadPlan& plan, const Platform& p
 /// Ranks that one protocol serves are a group: those of a node, or of a domain of nodes.
 workloads::Shape shape_of(const bench::WorkloadPlan& plan, const Platform& platform, std::vector<Place> places) {
   const Topology topology(platform);
+  const bool share_nodes = bench::share_nodes(places);
   const bool by_domain = plan.ways.between_domains != nullptr || plan.ways.between == plan.ways.within;
   for (Place& place : places) place.node = by_domain ? topology.copy_of(place.node) : place.node;
-  return bench::shape_of(places);
+  workloads::Shape shape = bench::shape_of(places);
+  shape.shares_nodes = share_nodes;
+  return shape;
 }
 
 }  // namespace

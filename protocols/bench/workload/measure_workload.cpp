@@ -352,7 +352,7 @@ class WorkloadRun {
     int worth = (1 << of_size.size()) - 1;
     std::string why;
     if (plan_.tuned != nullptr) {
-      why = workloads::mpi::choose(*plan_.tuned, work_.workload->name, shape_.ranks, size).why;
+      why = chosen_by_library(plan_, shape_, size).why;
       if (workloads::mpi::has_no_buffer(work_.workload->name)) why += "; without a buffer: messages of the host";
       if (work_.sums == Sums::copied_and_back) why += "; added up on the host, with copies there and back";
     } else if (work_.algorithms.empty() && !of_size.front().algorithm->together && work_.predictable()) {

@@ -192,6 +192,8 @@ struct WorkloadPlan {
 /// How the ranks lie. Where they do not fill the nodes one after the other, each with the same number, a node counts as
 /// one rank. For groups that are domains, places have the domains' numbers as those of their nodes.
 workloads::Shape shape_of(std::span<const Place> places);
+/// Are two of them on one node?
+bool share_nodes(std::span<const Place> places);
 
 /// What a series says before anything is measured.
 WorkloadSeries heading_of(const Rank& rank, const WorkloadPlan& plan);

@@ -493,8 +493,8 @@ void sum_as_library(const WorkloadOptions& options, WorkloadPlan& plan, Schedule
   }
   if (!copies_gpus(*plan.tuned, what)) {
     throw UsageError(
-        fmt::format("--algorithm tuned: {} adds up by the CPU, and {} has buffers of GPUs, which it does "
-                    "not copy; -p host has them on the host",
+        fmt::format("--algorithm tuned: {} adds up by the CPU, and {} has buffers of GPUs, of which no copy to the "
+                    "host is known here; -p host has them there",
                     plan.tuned->name, what));
   }
   work.sums = Sums::copied_and_back;

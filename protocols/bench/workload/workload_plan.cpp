@@ -23,17 +23,25 @@ using workloads::elements_of;
 using workloads::Schedule;
 using workloads::Shape;
 
+bool share_nodes(std::span<const Place> places) {
+  std::set<int> nodes;
+  for (const Place& place : places) nodes.insert(place.node);
+  return nodes.size() < places.size();
+}
+
 Shape shape_of(std::span<const Place> places) {
   const auto ranks = static_cast<int>(places.size());
   const auto node = [&](int r) { return places[static_cast<std::size_t>(r)].node; };
   int per_node = 1;
   while (per_node < ranks && node(per_node) == node(0)) ++per_node;
-  if (ranks % per_node != 0) return {ranks, 1};
+  Shape shape{.ranks = ranks, .shares_nodes = share_nodes(places)};
+  if (ranks % per_node != 0) return shape;
   for (int r = 0; r < ranks; ++r) {
     const int first = r / per_node * per_node;
-    if (node(r) != node(first) || (r == first && r > 0 && node(r) == node(r - 1))) return {ranks, 1};
+    if (node(r) != node(first) || (r == first && r > 0 && node(r) == node(r - 1))) return shape;
   }
-  return {ranks, per_node};
+  shape.per_node = per_node;
+  return shape;
 }
 
 std::string WorkloadSeries::protocols() const {
@@ -109,10 +117,18 @@ std::string refusal_of(const Scheduled& work, const Algorithm& algorithm, const 
   return work.training ? refuse_gradients(*work.training, algorithm, shape) : algorithm.refuses(shape);
 }
 
+workloads::mpi::Choice chosen_by_library(const WorkloadPlan& plan, const Shape& shape, Bytes size) {
+  return choose(*plan.tuned, plan.scheduled()->workload->name,
+                {.ranks = shape.ranks,
+                 .shares_nodes = shape.shares_nodes,
+                 .on_gpus = plan.ways.within->message_memory() == Memory::device},
+                size);
+}
+
 std::vector<const Algorithm*> candidates(const WorkloadPlan& plan, const Shape& shape, Bytes size) {
   const Scheduled& work = *plan.scheduled();
   if (plan.tuned != nullptr) {
-    return {workloads::mpi::choose(*plan.tuned, work.workload->name, shape.ranks, size).algorithm};
+    return {chosen_by_library(plan, shape, size).algorithm};
   }
   if (work.algorithms.size() == 1) return work.algorithms;
   const bool by_itself =
@@ -219,7 +235,7 @@ void require_schedules(const Rank& rank, const WorkloadPlan& plan) {
   // Whom a rank has messages with by an algorithm, and whether it adds up, is the same at every size.
   std::set<const Algorithm*> known;
   for (const Bytes size : work.sizes) {
-    if (plan.tuned != nullptr && choose(*plan.tuned, work.workload->name, shape.ranks, size).reduces) {
+    if (plan.tuned != nullptr && chosen_by_library(plan, shape, size).reduces) {
       require_rule(*plan.tuned, "reduce", nodes);
     }
     for (const Algorithm* algorithm : candidates(plan, shape, size)) {

@@ -19,6 +19,8 @@ std::vector<const workloads::Algorithm*> candidates(const WorkloadPlan& plan, co
 
 // Of a plan with schedules.
 
+/// What its MPI library takes: of a plan that is tuned. A UsageError as from workloads::mpi::choose().
+workloads::mpi::Choice chosen_by_library(const WorkloadPlan& plan, const workloads::Shape& shape, Bytes size);
 /// On which the ranks of the job lie.
 int nodes_of(const Rank& rank);
 workloads::Shape shape_for(const Rank& rank, const WorkloadPlan& plan);

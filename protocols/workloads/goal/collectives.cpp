@@ -20,7 +20,7 @@ void require_on_gpus(const mpi::Library& library, std::string_view what) {
   } else if (mpi::adds_up(library, what)) {
     why = mpi::copies_gpus(library, what)
               ? "has GPUs' buffers copied to the host, which a recorded job does not say"
-              : "has its sums by the CPU, and GPUs' buffers are not copied to the host for it";
+              : "has its sums by the CPU, and no copy of GPUs' buffers to the host is known here";
   }
   if (why.empty()) return;
   throw UsageError("--algorithm tuned: " + std::string(what) + " of " + std::string(library.name) + " " + why +
@@ -32,7 +32,9 @@ const Algorithm& algorithm_for(const Task& task, std::size_t members, const Algo
   if (const auto named = algorithms.named.find(what); named != algorithms.named.end()) return *named->second;
   if (algorithms.by_library(what)) {
     if (algorithms.on_gpus) require_on_gpus(*algorithms.library, what);
-    return *mpi::choose(*algorithms.library, what, static_cast<int>(members), Bytes{task.amount}).algorithm;
+    return *mpi::choose(*algorithms.library, what, {.ranks = static_cast<int>(members), .on_gpus = algorithms.on_gpus},
+                        Bytes{task.amount})
+                .algorithm;
   }
   const auto& all = find_workload(what).algorithms;
   // Rings, as libraries take for large messages; what goes from each to each goes at once.

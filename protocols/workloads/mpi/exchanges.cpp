@@ -1,6 +1,8 @@
 // Exchanges of MPI libraries in which all ranks take part alike.
 #include <algorithm>
 #include <bit>
+#include <ranges>
+#include <utility>
 
 #include "protocols/workloads/mpi/schedules.hpp"
 
@@ -34,32 +36,48 @@ struct Power {
   int beyond;
 };
 
-/// Halves of the members' parts, as halves_of() a slice.
-std::vector<Half> halves_of_parts(const Power& power, int self, std::uint64_t elements, First order) {
+/// Halves of the members' parts, as halves_of() a slice: `parts(first, behind)` is what some of them have.
+template <typename RankOf, typename Parts>
+std::vector<Half> halves_of_parts(int members, int self, First order, const RankOf& rank_of, const Parts& parts) {
   std::vector<Half> halves;
   int first = 0;
-  int count = power.members;
-  for (int step = 1; step < power.members; step *= 2) {
-    const int distance = order == First::nearest ? step : power.members / 2 / step;
+  int count = members;
+  for (int step = 1; step < members; step *= 2) {
+    const int distance = order == First::nearest ? step : members / 2 / step;
     count /= 2;
-    const Slice lower = power.parts(elements, first, first + count);
-    const Slice upper = power.parts(elements, first + count, first + 2 * count);
+    const Slice lower = parts(first, first + count);
+    const Slice upper = parts(first + count, first + 2 * count);
     const bool low = (self & distance) == 0;
-    halves.push_back({power.odd_rank(self ^ distance), low ? lower : upper, low ? upper : lower});
+    halves.push_back({rank_of(self ^ distance), low ? lower : upper, low ? upper : lower});
     if (!low) first += count;
   }
   return halves;
 }
 
-/// Even ranks of pairs give the odd ones all they have.
-bool joins_neighbour(Schedule& schedule, const Power& power, int rank, std::uint64_t elements) {
+/// Of a buffer in which each rank has a part; the odd ones of pairs take part.
+std::vector<Half> halves_for_ranks(const Power& power, int self, std::uint64_t elements, First order) {
+  return halves_of_parts(
+      power.members, self, order, [&](int member) { return power.odd_rank(member); },
+      [&](int first, int behind) { return power.parts(elements, first, behind); });
+}
+
+/// Of a buffer in which each member has a part.
+template <typename RankOf>
+std::vector<Half> halves_for_members(const Power& power, int self, std::uint64_t elements, const RankOf& rank_of) {
+  return halves_of_parts(power.members, self, First::nearest, rank_of,
+                         [&](int first, int behind) { return parts_of(elements, power.members, first, behind); });
+}
+
+/// One of each pair gives the other one all it has: the even one, unless that is to take part.
+bool joins_neighbour(Schedule& schedule, const Power& power, int rank, std::uint64_t elements, bool evens_join = true) {
   if (!power.paired(rank)) return true;
-  if (rank % 2 == 0) {
-    send_only(schedule, rank + 1, all_of_buffer(elements));
-    return false;
+  const bool joins = (rank % 2 == 0) == evens_join;
+  if (joins) {
+    send_only(schedule, rank ^ 1, all_of_buffer(elements));
+  } else {
+    receive_and_add(schedule, rank ^ 1, all_of_buffer(elements));
   }
-  receive_and_add(schedule, rank - 1, all_of_buffer(elements));
-  return true;
+  return !joins;
 }
 
 }  // namespace
@@ -114,6 +132,63 @@ Schedule rabenseifner_all_reduce(const Shape& shape, int rank, std::uint64_t ele
   return schedule;
 }
 
+Schedule halving_doubling_all_reduce(const Shape& shape, int rank, std::uint64_t elements) {
+  Schedule schedule = all_reduce_of(shape, rank, elements);
+  copy_to_result(schedule, elements);
+  const Power power(shape.ranks);
+  if (!joins_neighbour(schedule, power, rank, elements)) {
+    receive_only(schedule, rank + 1, all_of_buffer(elements));
+    return schedule;
+  }
+  const std::vector<Half> halves =
+      halves_for_members(power, power.member(rank), elements, [&](int member) { return power.odd_rank(member); });
+  halving_reduce_scatter(schedule, halves);
+  doubling_all_gather(schedule, halves);
+  if (power.paired(rank)) send_only(schedule, rank - 1, all_of_buffer(elements));
+  return schedule;
+}
+
+Schedule halving_reduce(const Shape& shape, int rank, std::uint64_t elements) {
+  Schedule schedule = reduce_of(shape, rank, elements);
+  copy_to_result(schedule, elements);
+  const Power power(shape.ranks);
+  if (!joins_neighbour(schedule, power, rank, elements, false)) return schedule;
+  const std::vector<Half> halves =
+      halves_for_members(power, power.member(rank), elements, [&](int member) { return power.even_rank(member); });
+  halving_reduce_scatter(schedule, halves);
+  for (const Half& half : std::views::reverse(halves)) {
+    if (half.peer < rank) {
+      send_only(schedule, half.peer, half.mine);
+      break;
+    }
+    receive_only(schedule, half.peer, half.theirs);
+  }
+  return schedule;
+}
+
+Schedule binomial_reduce(const Shape& shape, int rank, std::uint64_t elements) {
+  Schedule schedule = reduce_of(shape, rank, elements);
+  copy_to_result(schedule, elements);
+  add_up<in_order_binomial_tree>(schedule, shape, rank, all_of_buffer(elements));
+  return schedule;
+}
+
+Schedule pairwise_reduce_scatter(const Shape& shape, int rank, std::uint64_t elements) {
+  Schedule schedule = reduce_scatter_of(shape, rank, elements);
+  const Group group = everyone(shape, rank);
+  const Slice mine = part_of(elements, shape.ranks, rank);
+  const Slice arrived{Where::scratch, 0, mine.length};
+  schedule.scratch = mine.length;
+  schedule.steps.push_back({.locals = {{Local::Kind::copy, arrived, mine}}});
+  for (int distance = 1; distance < shape.ranks; ++distance) {
+    const int to = group.rank_at(distance);
+    schedule.steps.push_back(
+        {.transfers = in_and_out(to, part_of(elements, shape.ranks, to), group.rank_at(-distance), arrived),
+         .locals = {{Local::Kind::add, mine, arrived}}});
+  }
+  return schedule;
+}
+
 Schedule ring_reduce_scatter(const Shape& shape, int rank, std::uint64_t elements) {
   Schedule schedule = reduce_scatter_of(shape, rank, elements);
   copy_to_result(schedule, elements);
@@ -129,7 +204,7 @@ Schedule recursive_halving_reduce_scatter(const Shape& shape, int rank, std::uin
     receive_only(schedule, rank + 1, part_of(elements, shape.ranks, rank));
     return schedule;
   }
-  halving_reduce_scatter(schedule, halves_of_parts(power, power.member(rank), elements, First::farthest));
+  halving_reduce_scatter(schedule, halves_for_ranks(power, power.member(rank), elements, First::farthest));
   if (power.paired(rank)) send_only(schedule, rank - 1, part_of(elements, shape.ranks, rank - 1));
   return schedule;
 }
@@ -150,7 +225,7 @@ Schedule butterfly_reduce_scatter(const Shape& shape, int rank, std::uint64_t el
     receive_only(schedule, power.odd_rank(other), part(rank));
     return schedule;
   }
-  halving_reduce_scatter(schedule, halves_of_parts(power, self, elements, First::nearest));
+  halving_reduce_scatter(schedule, halves_for_ranks(power, self, elements, First::nearest));
   // It holds the parts of the member with the bits in the other order.
   const int peer = power.odd_rank(other);
   if (power.paired(peer)) send_only(schedule, peer - 1, part(peer - 1));
@@ -160,22 +235,25 @@ Schedule butterfly_reduce_scatter(const Shape& shape, int rank, std::uint64_t el
   return schedule;
 }
 
-Schedule bruck_all_gather(const Shape& shape, int rank, std::uint64_t elements) {
+namespace {
+
+/// A staged one has all in a buffer of its own before it puts it where it belongs.
+Schedule bruck(const Shape& shape, int rank, std::uint64_t elements, bool staged) {
   Schedule schedule = all_gather_of(shape, rank, elements);
   const int ranks = shape.ranks;
   const Group group = everyone(shape, rank);
   // Parts in the order in which they arrive: those from the own one on, then those before it. Of rank 0 that is theirs.
   const Slice before = parts_of(elements, ranks, 0, rank);
   const std::uint64_t behind = elements - before.length;
-  const Where where = rank == 0 ? Where::data : Where::scratch;
+  const Where where = rank == 0 && !staged ? Where::data : Where::scratch;
   /// Of so many parts from the own one on, the elements.
   const auto held = [&](int parts) {
     return rank + parts <= ranks ? parts_of(elements, ranks, rank, rank + parts).length
                                  : behind + parts_of(elements, ranks, 0, rank + parts - ranks).length;
   };
-  if (rank != 0) {
+  if (where == Where::scratch) {
     const Slice mine = part_of(elements, ranks, rank);
-    schedule.scratch = elements + behind;
+    schedule.scratch = staged ? elements : elements + behind;
     schedule.steps.push_back({.locals = {{Local::Kind::copy, {where, 0, mine.length}, mine}}});
   }
   for (int distance = 1; distance < ranks; distance *= 2) {
@@ -185,14 +263,28 @@ Schedule bruck_all_gather(const Shape& shape, int rank, std::uint64_t elements) 
         {.transfers = in_and_out(group.rank_at(-distance), {where, 0, held(count)}, group.rank_at(distance),
                                  {where, from, held(distance + count) - from})});
   }
-  if (rank != 0) {
+  const Slice own{where, 0, behind};  // from the own part on
+  const Local to_begin{Local::Kind::copy, {Where::data, 0, before.length}, {where, behind, before.length}};
+  const Slice end{Where::data, before.length, behind};
+  if (staged) {
+    schedule.steps.push_back({.locals = {{Local::Kind::copy, end, own}}});
+    if (rank != 0) schedule.steps.back().locals.push_back(to_begin);
+  } else if (rank != 0) {
     const Slice turned{Where::scratch, elements, behind};
     schedule.steps.push_back(
-        {.locals = {{Local::Kind::copy, turned, {where, 0, behind}},
-                    {Local::Kind::copy, {Where::data, 0, before.length}, {where, behind, before.length}},
-                    {Local::Kind::copy, {Where::data, before.length, behind}, turned}}});
+        {.locals = {{Local::Kind::copy, turned, own}, to_begin, {Local::Kind::copy, end, turned}}});
   }
   return schedule;
+}
+
+}  // namespace
+
+Schedule bruck_all_gather(const Shape& shape, int rank, std::uint64_t elements) {
+  return bruck(shape, rank, elements, false);
+}
+
+Schedule staged_bruck_all_gather(const Shape& shape, int rank, std::uint64_t elements) {
+  return bruck(shape, rank, elements, true);
 }
 
 Schedule recursive_doubling_all_gather(const Shape& shape, int rank, std::uint64_t elements) {
@@ -231,6 +323,45 @@ Schedule linear_all_to_all(const Shape& shape, int rank, std::uint64_t elements)
   Schedule schedule = direct_all_to_all(shape, rank, elements);
   const auto before = [&](const Transfer& each) { return (rank - each.peer + shape.ranks) % shape.ranks; };
   std::ranges::sort(schedule.steps.front().transfers, {}, before);
+  return schedule;
+}
+
+Schedule pairs_all_to_all(const Shape& shape, int rank, std::uint64_t elements) {
+  if (!std::has_single_bit(static_cast<unsigned>(shape.ranks))) return pairwise_all_to_all(shape, rank, elements);
+  Schedule schedule = direct_all_to_all(shape, rank, elements);
+  std::vector<Transfer> pairs = std::move(schedule.steps.front().transfers);
+  std::ranges::sort(pairs, {}, [&](const Transfer& each) { return rank ^ each.peer; });
+  schedule.steps.front().transfers.clear();
+  for (const Transfer& each : pairs) schedule.steps.push_back({.transfers = {each}});
+  return schedule;
+}
+
+Schedule throttled_all_to_all(const Shape& shape, int rank, std::uint64_t elements) {
+  constexpr int kAtOnce = 32;
+  Schedule schedule = direct_all_to_all(shape, rank, elements);
+  std::vector<Transfer> blocks(static_cast<std::size_t>(shape.ranks));
+  for (const Transfer& each : schedule.steps.front().transfers) blocks[static_cast<std::size_t>(each.peer)] = each;
+  schedule.steps.front().transfers.clear();
+  const Group group = everyone(shape, rank);
+  for (int first = 0; first < shape.ranks; first += kAtOnce) {
+    if (first > 0) schedule.steps.emplace_back();
+    std::vector<Transfer>& at_once = schedule.steps.back().transfers;
+    // The first of all is the rank itself.
+    for (int far = std::max(first, 1); far < std::min(first + kAtOnce, shape.ranks); ++far) {
+      const int to = group.rank_at(-far);
+      at_once.push_back({to, blocks[static_cast<std::size_t>(to)].send, {}});
+    }
+    for (int far = std::max(first, 1); far < std::min(first + kAtOnce, shape.ranks); ++far) {
+      const int from = group.rank_at(far);
+      const Slice received = blocks[static_cast<std::size_t>(from)].receive;
+      const auto both = std::ranges::find(at_once, from, &Transfer::peer);
+      if (both != at_once.end()) {
+        both->receive = received;
+      } else {
+        at_once.push_back({from, {}, received});
+      }
+    }
+  }
   return schedule;
 }
 

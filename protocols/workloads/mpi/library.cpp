@@ -4,12 +4,14 @@
 #include <bit>
 #include <charconv>
 #include <iterator>
+#include <ranges>
 #include <stdexcept>
+#include <vector>
 
 #include "protocols/core/enum_table.hpp"
 #include "protocols/core/errors.hpp"
 #include "protocols/core/units.hpp"
-#include "protocols/workloads/mpi/openmpi.hpp"
+#include "protocols/workloads/mpi/tables.hpp"
 
 namespace twinlink::workloads::mpi {
 namespace {
@@ -27,9 +29,14 @@ std::string_view take_word(std::string_view& text) {
 }
 
 /// By the row of the ranks. One that is alone sends nothing by any.
-std::string_view named_by(const Table& table, int ranks, Bytes bytes) {
-  const auto behind = std::ranges::upper_bound(table.rows, std::max(ranks, 2), {}, &Row::ranks);
-  std::string_view left = std::prev(behind)->choices;
+std::string_view named_by(const Table& table, const Call& call, Bytes bytes) {
+  const int ranks = std::max(call.ranks, 2);
+  const bool power = std::has_single_bit(static_cast<unsigned>(ranks));
+  const auto row = std::ranges::find_if(std::views::reverse(table.rows), [&](const Row& each) {
+    return each.ranks <= ranks && (power || !each.of_power) &&
+           (call.shares_nodes.value_or(false) || !each.shares_nodes);
+  });
+  std::string_view left = row->choices;
   while (true) {
     const std::string_view name = take_word(left);
     if (left.empty()) return name;
@@ -60,6 +67,8 @@ bool has(Needs needs, int ranks, Bytes size) {
   return false;
 }
 
+[[noreturn]] void refuse(const std::string& why) { throw UsageError("--algorithm tuned: " + why); }
+
 constexpr Words<Needs> kNeeds{"nothing",
                               "an element of 8 B for each rank",
                               "as many elements of 8 B as ranks in a power of two",
@@ -69,7 +78,14 @@ constexpr Words<Needs> kNeeds{"nothing",
 
 }  // namespace
 
-std::span<const Library> all_libraries() { return openmpi_libraries(); }
+std::span<const Library> all_libraries() {
+  static const std::vector<Library> all = [] {
+    std::vector<Library> libraries(openmpi_libraries().begin(), openmpi_libraries().end());
+    libraries.insert(libraries.end(), mpich_libraries().begin(), mpich_libraries().end());
+    return libraries;
+  }();
+  return all;
+}
 
 const Library& find_library(std::string_view said, std::string_view preset) {
   std::string_view left = said.empty() ? preset : said;
@@ -117,29 +133,37 @@ std::string rules_of(const Library& library) {
   return library.version.empty() ? name : name + ", by the rules of " + std::string(library.version);
 }
 
-Choice choose(const Library& library, std::string_view workload, int ranks, Bytes size) {
+Choice choose(const Library& library, std::string_view workload, const Call& call, Bytes size) {
   const Table* const table = table_of(library, workload);
-  if (table == nullptr) {
-    throw UsageError("--algorithm tuned: " + std::string(library.name) + " has no rule for " + std::string(workload));
+  if (table == nullptr) refuse(std::string(library.name) + " has no rule for " + std::string(workload));
+  if (!call.shares_nodes && std::ranges::any_of(table->rows, &Row::shares_nodes)) {
+    refuse(std::string(library.name) + " asks for " + std::string(workload) +
+           " whether ranks share nodes, which a recorded job does not say of its groups");
   }
-  const Bytes bytes = table->for_each_rank ? Bytes{size.count() / static_cast<std::uint64_t>(ranks)} : size;
-  std::string_view name = named_by(*table, ranks, bytes);
+  const Bytes bytes = table->for_each_rank ? Bytes{size.count() / static_cast<std::uint64_t>(call.ranks)} : size;
+  std::string_view name = named_by(*table, call, bytes);
   std::string why = rules_of(library);
   // What it takes otherwise needs nothing.
   const auto ruled = std::ranges::find(table->algorithms, name, [](const auto& each) { return each.algorithm.name; });
-  if (ruled != table->algorithms.end() && !has(ruled->needs, ranks, size)) {
+  if (ruled != table->algorithms.end() && !has(ruled->needs, call.ranks, size)) {
     why += ": " + std::string(name) + " needs " + std::string(kNeeds[ruled->needs]);
-    if (ruled->otherwise.empty()) {
-      throw UsageError("--algorithm tuned: " + why + ", and what the library takes otherwise is not here");
-    }
+    if (ruled->otherwise.empty()) refuse(why + ", and what the library takes otherwise is not here");
     name = ruled->otherwise;
   }
   for (const LibraryAlgorithm& each : table->algorithms) {
     if (each.algorithm.name != name) continue;
     const auto goes_by = [&](std::string_view part, std::string_view wanted) {
-      return wanted.empty() || choose(library, part, ranks, size).algorithm->name == wanted;
+      return wanted.empty() || choose(library, part, call, size).algorithm->name == wanted;
     };
     if (!goes_by("reduce", each.reduce) || !goes_by("broadcast", each.broadcast)) continue;
+    if (each.algorithm.schedule == nullptr) {
+      refuse(why + ": " + std::string(workload) + " of this size goes by " + std::string(name) + ", " +
+             std::string(each.algorithm.description));
+    }
+    if (each.from_host && call.on_gpus) {
+      refuse(why + ": " + std::string(workload) + " by " + std::string(name) +
+             " may take buffers of GPUs through the host, and how is not here; -p host has them there");
+    }
     if (!each.reduce.empty()) why += ": reduce by " + std::string(each.reduce);
     if (!each.broadcast.empty()) why += ", broadcast by " + std::string(each.broadcast);
     return {&each.algorithm, why, !each.reduce.empty()};

@@ -1,6 +1,7 @@
 // MPI libraries whose rules of choice are known: which algorithm a collective of so many ranks and bytes goes by.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,12 +29,16 @@ struct LibraryAlgorithm {
   // Of one that is made of two other collectives of the library: what these go by. Empty: any.
   std::string_view reduce{};
   std::string_view broadcast{};
+  bool from_host = false;  ///< its messages may be of buffers of the host where those of the call are GPUs'
 };
 
-/// From so many ranks on: "NAME BYTES NAME BYTES ... NAME", where each goes for sizes below what stands behind it.
+/// From so many ranks on: "NAME BYTES NAME BYTES ... NAME", where each goes for sizes below what stands behind it. Of
+/// rows that fit a call the last one counts.
 struct Row {
   int ranks;
   std::string_view choices;
+  bool of_power = false;      ///< of a power of two ranks alone
+  bool shares_nodes = false;  ///< where some of the ranks are on one node
 };
 
 struct Table {
@@ -71,13 +76,20 @@ void require_rule(const Library& library, std::string_view workload, int nodes);
 /// Whose rules they are: "openmpi 4.1", or "openmpi, by the rules of 4.1".
 std::string rules_of(const Library& library);
 
+/// Who takes part, and what a rule may ask of it.
+struct Call {
+  int ranks = 2;
+  std::optional<bool> shares_nodes{};  ///< are some of the ranks on one node? Nothing: nobody has said
+  bool on_gpus = false;                ///< has buffers there
+};
+
 struct Choice {
   const Algorithm* algorithm;
   std::string why;       ///< "openmpi 4.1: neighbor needs an even number of ranks"
   bool reduces = false;  ///< by a reduce of the library, which goes by its own rule
 };
 /// What the library takes for `size` of a collective, as catalogue.hpp counts it. A UsageError for a workload of which
-/// it has no rule, and for an algorithm that is not here.
-Choice choose(const Library& library, std::string_view workload, int ranks, Bytes size);
+/// it has no rule, for a rule that asks what nobody has said, and for an algorithm that is not here.
+Choice choose(const Library& library, std::string_view workload, const Call& call, Bytes size);
 
 }  // namespace twinlink::workloads::mpi

@@ -2,11 +2,10 @@
 // They are the same in 4.1.0 to 4.1.6 and 5.0.0 to 5.0.10. Messages are whole there: no decision names a segment. Read
 // in its public source at the tag v4.1.6, ompi/mca/coll: tuned/coll_tuned_decision_fixed.c for the tables, by the names
 // that coll_tuned_*_decision.c and ompi_info have; base/coll_base_*.c for the order of messages.
-#include "protocols/workloads/mpi/openmpi.hpp"
-
 #include <array>
 
 #include "protocols/workloads/mpi/schedules.hpp"
+#include "protocols/workloads/mpi/tables.hpp"
 
 namespace twinlink::workloads::mpi {
 namespace {

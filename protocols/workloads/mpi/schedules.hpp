@@ -86,8 +86,9 @@ Schedule reduce_scatter_by(const Shape& shape, int rank, std::uint64_t elements)
 
 /// Halves go down a binary tree, odd ranks' and even ranks'; then two that follow each other exchange them.
 void split_down(Schedule& schedule, const Shape& shape, int rank, const Slice& whole);
-/// Parts go down a binomial tree, and are gathered by recursive doubling.
+/// Parts go down a binomial tree, and are gathered by recursive doubling, or in a ring.
 void scatter_and_gather(Schedule& schedule, const Shape& shape, int rank, const Slice& whole);
+void scatter_and_ring(Schedule& schedule, const Shape& shape, int rank, const Slice& whole);
 
 // A copy of what a rank has into a buffer of its own comes first: MPI's calls have two.
 
@@ -95,13 +96,22 @@ Schedule recursive_doubling_all_reduce(const Shape& shape, int rank, std::uint64
 Schedule ring_all_reduce(const Shape& shape, int rank, std::uint64_t elements);
 /// Halving with the nearest first, then doubling. Of ranks beyond a power of two pairs add up halves first.
 Schedule rabenseifner_all_reduce(const Shape& shape, int rank, std::uint64_t elements);
+/// The same, where of those ranks even ones give odd ones all they have first, and parts are as even as can be.
+Schedule halving_doubling_all_reduce(const Shape& shape, int rank, std::uint64_t elements);
+/// Halving with the nearest first, then up a binomial tree; odd ranks give even ones all they have first.
+Schedule halving_reduce(const Shape& shape, int rank, std::uint64_t elements);
+Schedule binomial_reduce(const Shape& shape, int rank, std::uint64_t elements);
 Schedule ring_reduce_scatter(const Shape& shape, int rank, std::uint64_t elements);
+/// Each part goes to its rank at once, one partner after the other.
+Schedule pairwise_reduce_scatter(const Shape& shape, int rank, std::uint64_t elements);
 Schedule recursive_halving_reduce_scatter(const Shape& shape, int rank, std::uint64_t elements);
 /// Halving with the nearest first; then each has another's part, and they swap.
 Schedule butterfly_reduce_scatter(const Shape& shape, int rank, std::uint64_t elements);
 
 /// In log2 of the ranks, each with all that it has; then what a rank has is turned to where it belongs.
 Schedule bruck_all_gather(const Shape& shape, int rank, std::uint64_t elements);
+/// The same in a buffer of its own, from which all is copied.
+Schedule staged_bruck_all_gather(const Shape& shape, int rank, std::uint64_t elements);
 /// Of a power of two.
 Schedule recursive_doubling_all_gather(const Shape& shape, int rank, std::uint64_t elements);
 /// Of an even number: with the neighbour on one side and on the other in turn, two parts in a message.
@@ -114,6 +124,10 @@ Schedule one_by_one_scatter(const Shape& shape, int rank, std::uint64_t elements
 
 /// All at once, in falling order from the rank before.
 Schedule linear_all_to_all(const Shape& shape, int rank, std::uint64_t elements);
+/// The same, 32 ranks at once, of which each rank itself is one.
+Schedule throttled_all_to_all(const Shape& shape, int rank, std::uint64_t elements);
+/// One partner after the other: of a power of two the same one to send to and to receive from.
+Schedule pairs_all_to_all(const Shape& shape, int rank, std::uint64_t elements);
 
 /// All to rank 0, which tells one after the other.
 Schedule linear_barrier(const Shape& shape, int rank, std::uint64_t elements);

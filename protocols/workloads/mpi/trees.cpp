@@ -180,27 +180,56 @@ void split_down(Schedule& schedule, const Shape& shape, int rank, const Slice& w
   }
 }
 
+namespace {
+
+/// A buffer in as many blocks as there are ranks, of which the last ones may be shorter, or empty.
+struct Blocks {
+  int ranks;
+  std::uint64_t length;
+
+  /// Those of some ranks; those behind the end are empty.
+  [[nodiscard]] Slice of(int first, int behind) const {
+    const auto n = static_cast<std::uint64_t>(ranks);
+    const std::uint64_t each = (length + n - 1) / n;
+    const std::uint64_t begin = std::min(each * static_cast<std::uint64_t>(first), length);
+    const std::uint64_t end = std::min(each * static_cast<std::uint64_t>(std::min(behind, ranks)), length);
+    return {Where::data, begin, end - begin};
+  }
+  [[nodiscard]] Slice of(int rank) const { return of(rank, rank + 1); }
+};
+
+void scatter(Schedule& schedule, const Blocks& blocks, int rank) {
+  const Branching at = in_order_binomial_tree(blocks.ranks, rank);
+  if (at.above >= 0) receive_only(schedule, at.above, blocks.of(rank, 2 * rank - at.above));
+  for (const int child : std::views::reverse(at.below)) send_only(schedule, child, blocks.of(child, 2 * child - rank));
+}
+
+}  // namespace
+
+void scatter_and_ring(Schedule& schedule, const Shape& shape, int rank, const Slice& whole) {
+  const Blocks blocks{shape.ranks, whole.length};
+  scatter(schedule, blocks, rank);
+  const Group group = everyone(shape, rank);
+  for (int step = 0; step + 1 < shape.ranks; ++step) {
+    const Slice send = blocks.of(group.wrapped(rank - step));
+    const Slice into = blocks.of(group.wrapped(rank - step - 1));
+    if (send.length + into.length == 0) continue;
+    schedule.steps.push_back({.transfers = in_and_out(group.rank_at(1), send, group.rank_at(-1), into)});
+  }
+}
+
 void scatter_and_gather(Schedule& schedule, const Shape& shape, int rank, const Slice& whole) {
   const int ranks = shape.ranks;
-  const auto n = static_cast<std::uint64_t>(ranks);
-  const std::uint64_t each = (whole.length + n - 1) / n;
-  /// Blocks of some ranks; those behind the end are empty.
-  const auto blocks = [&](int first, int behind) {
-    const std::uint64_t begin = std::min(each * static_cast<std::uint64_t>(first), whole.length);
-    const std::uint64_t end = std::min(each * static_cast<std::uint64_t>(std::min(behind, ranks)), whole.length);
-    return Slice{Where::data, begin, end - begin};
-  };
-  const Branching at = in_order_binomial_tree(ranks, rank);
-  if (at.above >= 0) receive_only(schedule, at.above, blocks(rank, 2 * rank - at.above));
-  for (const int child : std::views::reverse(at.below)) send_only(schedule, child, blocks(child, 2 * child - rank));
+  const Blocks blocks{ranks, whole.length};
+  scatter(schedule, blocks, rank);
   for (int bit = 1; bit < ranks; bit *= 2) {
     const int mine = rank / bit * bit;
     const int peer = rank ^ bit;
     const int theirs = peer / bit * bit;
-    if (peer < ranks) swap_with(schedule, peer, blocks(mine, mine + bit), blocks(theirs, theirs + bit));
+    if (peer < ranks) swap_with(schedule, peer, blocks.of(mine, mine + bit), blocks.of(theirs, theirs + bit));
     if (theirs + bit <= ranks) continue;
     // Fewer than a group are there: the last ones of this group hear of their blocks from those that have met one.
-    const Slice rest = blocks(theirs, theirs + bit);
+    const Slice rest = blocks.of(theirs, theirs + bit);
     const int met = ranks - mine - bit;
     for (int half = bit / 2; half > 0; half /= 2) {
       const int other = rank ^ half;

@@ -109,6 +109,19 @@ TEST(WorkloadProgram, AnMpiLibraryAddsUpGpusBuffersOnTheHost) {
   EXPECT_NEAR(on_gpus - on_host, copies, 0.02 * copies);
 }
 
+/// Of eight on one node MPICH has no messages; of four that have a node each it has.
+TEST(WorkloadProgram, AsksWhetherRanksShareNodesWhereTheMpiLibraryDoes) {
+  const std::string with = " -p host --algorithm tuned --set software.mpi=mpich-4.2 ";
+  const std::string job = "workload all-reduce --platform hgx-h100-64 -b 64K -e 64K" + with;
+  expect_refused(job + "--ranks 8", "mpich 4.2: all-reduce of this size goes by release_gather");
+  EXPECT_THAT(said(job + "--place '" + trace_file("apart.txt", "0/0\n1/0\n2/0\n3/0\n") + "'"),
+              ContainsRegex("reduce_scatter_allgather .*mpich 4.2"));
+  const std::string rank = "all_reduce 4096b in 0\n}\n";
+  expect_refused(
+      kOn + trace_file("sum.goal", "num_ranks 2\ngroup 0 { 0-1 }\nrank 0 {\n" + rank + "rank 1 {\n" + rank) + with,
+      "which a recorded job does not say");
+}
+
 TEST(WorkloadProgram, RefusesWhatNoRuleOfTheMpiLibraryIsKnownFor) {
   expect_refused("workload all-reduce --platform perlmutter -p cuda-aware --algorithm tuned",
                  "by which rules cray-mpich chooses algorithms is not known here");
@@ -121,7 +134,7 @@ TEST(WorkloadProgram, RefusesWhatNoRuleOfTheMpiLibraryIsKnownFor) {
       "--set software.mpi=openmpi-5.0",
       "reduce: from 5.0 on it goes by coll/han");
   expect_refused(kOn + "all-reduce -p gpudirect-v2 --algorithm tuned", "needs messages of MPI alone");
-  expect_refused(kOn + "reduce-scatter -p cuda-aware --algorithm tuned", "which it does not copy");
+  expect_refused(kOn + "reduce-scatter -p cuda-aware --algorithm tuned", "no copy to the host is known");
   expect_refused(kOn + "sum --on gpu -p host --algorithm tuned", "sum --on gpu adds up on the GPUs, and openmpi");
   expect_refused(kOn + "barrier -p cuda-aware --algorithm tuned -o send=standard", "has its messages on the host");
   const std::string beside = " --set software.mpi=openmpi-4.1 --algorithm tuned --ranks 2 --background shift";

@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   const std::string name = argv[1];
   const int ranks = std::atoi(argv[2]);
   const twinlink::Bytes size{std::strtoull(argv[3], nullptr, 10)};
-  const mpi::Choice choice = mpi::choose(mpi::find_library("openmpi 4.1", ""), name, ranks, size);
+  const mpi::Choice choice = mpi::choose(mpi::find_library("openmpi 4.1", ""), name, {ranks}, size);
   std::fprintf(stderr, "%s of %d ranks, %s B: %s\n", name.c_str(), ranks, argv[3],
                std::string(choice.algorithm->name).c_str());
   for (int rank = 0; rank < ranks; ++rank) {

@@ -1,4 +1,4 @@
-// The rules of Open MPI.
+// The rules of each library.
 #pragma once
 
 #include <span>
@@ -7,7 +7,8 @@
 
 namespace twinlink::workloads::mpi {
 
-/// From the oldest version on.
+// From the oldest version on.
 std::span<const Library> openmpi_libraries();
+std::span<const Library> mpich_libraries();
 
 }  // namespace twinlink::workloads::mpi
