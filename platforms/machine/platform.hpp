@@ -301,8 +301,8 @@ struct NetworkCosts {
   /// Between nodes: messages of this size on go in equal parts over all adapters of their GPUs; absent: those above
   /// the eager limit.
   std::optional<Sourced<Bytes>> striped_from{};
-  /// Between nodes: so many adapters of its node a message between host memories takes from that size on, those of the
-  /// rank's GPU first, then the nearest others; 0: those of the GPU.
+  /// Between nodes: at least so many adapters of its node a message between host memories takes from that size on,
+  /// those of the rank's GPU first, then the nearest others; 0: those of the GPU.
   int host_adapters = 0;
   Sourced<Seconds> control{};  ///< one control message
   /// The CPU awaits a control message and takes it in; absent: 0.
@@ -329,19 +329,23 @@ struct NetworkCosts {
   std::optional<Sourced<Seconds>> send_completion{};
 
   [[nodiscard]] bool is_eager(Bytes size) const { return size <= eager_limit.value; }
-  [[nodiscard]] bool is_inline(Bytes size) const { return inline_limit && size <= inline_limit->value; }
-  /// The size that `latency` is asked of where an adapter reads the bytes, however few.
-  [[nodiscard]] Bytes size_read(Bytes size) const { return is_inline(size) ? inline_limit->value + Bytes{1} : size; }
+  [[nodiscard]] bool is_inline(Bytes size) const {
+    return inline_limit && size <= inline_limit->value && is_eager(size);
+  }
+  /// The size that `latency` is asked of where an adapter reads the bytes, however few: the first point of the curve
+  /// at which it does.
+  [[nodiscard]] Bytes size_read(Bytes size) const;
   /// Does a message of `size` take several adapters where its GPUs have them?
   [[nodiscard]] bool is_striped(Bytes size) const {
     return striped_from ? size >= striped_from->value : !is_eager(size);
   }
-  /// From the posted send until its first byte flows, where its receive is posted. Above the limit with which `latency`
+  /// From the posted send until its first byte flows, where its receive is posted; `read`: of bytes that an adapter
+  /// reads, however few. Above the limit with which `latency`
   /// was measured it holds the library's request and the answer to it, a round trip of `asking`; another eager limit
   /// adds it to messages that ask now, as far as the first point behind that limit shows that asking takes, and takes
   /// it from those that ask no more, as far as the curve rises behind that limit. So a message never takes longer than
   /// one behind it, unless those of the file do.
-  [[nodiscard]] Seconds latency_asking(Bytes size, Seconds asking) const;
+  [[nodiscard]] Seconds latency_asking(Bytes size, Seconds asking, bool read = false) const;
   /// The CPU posts a send of `size`.
   [[nodiscard]] Seconds posting(Bytes size) const { return send_overhead.value.at(size); }
   /// Last piece of a message of `size` that CPUs copy in pieces, which the receiver's CPU copies when the sender's

@@ -232,35 +232,40 @@ std::string Topology::nic_of_rail(std::string_view nic, std::size_t from_gpu, st
   return graph_.nics[target.first_nic + rail % target.nics].name;
 }
 
-/// The GPU's own, then as many as host memory takes: those with the fewest hops, and of these each adapter and its
-/// neighbour take each other, so that adapters are in use alike.
+/// The GPU's own, then as many as host memory takes: those with the fewest hops, of these those that share the fewest
+/// links with the GPU's; and of them each adapter and its neighbour take each other, so that adapters are in use alike.
 std::vector<std::string> Topology::nics_of_host(std::size_t gpu) const {
   std::vector<std::string> all = graph_.gpus[gpu].more_nics;
   const std::string& memory = graph_.gpus[gpu].memory_near;  // empty while a file is being read
   const NodePart& part = parts_[part_with(gpu)];
-  const auto number = [&](std::string_view nic) {
-    return static_cast<std::size_t>(std::ranges::find(graph_.nics, nic, &Nic::name) - graph_.nics.begin()) -
-           part.first_nic;
+  const auto found = std::ranges::find(graph_.nics, graph_.gpus[gpu].nic, &Nic::name);
+  const std::size_t own = static_cast<std::size_t>(found - graph_.nics.begin()) - part.first_nic;
+  const Way* const own_way = ways_.find(memory, graph_.gpus[gpu].nic, Traffic::host);
+  const auto shared = [&](const Route& route) {
+    return std::ranges::count_if(route, [&](const Hop& hop) {
+      return own_way != nullptr && std::ranges::find(own_way->route, hop.link, &Hop::link) != own_way->route.end();
+    });
   };
-  const std::size_t own = number(graph_.gpus[gpu].nic);
-  std::vector<std::tuple<std::size_t, std::size_t, std::string>> others;
+  std::vector<std::tuple<std::size_t, std::ptrdiff_t, std::size_t, std::string>> others;
   for (std::size_t i = 0; i < part.nics; ++i) {
     const std::string& name = graph_.nics[part.first_nic + i].name;
     if (i == own || std::ranges::find(all, name) != all.end()) continue;
-    if (const Way* way = ways_.find(memory, name, Traffic::host)) others.emplace_back(way->route.size(), own ^ i, name);
+    if (const Way* way = ways_.find(memory, name, Traffic::host)) {
+      others.emplace_back(way->route.size(), shared(way->route), own ^ i, name);
+    }
   }
   std::ranges::sort(others);
   const auto beside = static_cast<std::size_t>(platform_.network->host_adapters) - 1;
-  for (std::size_t i = 0; all.size() < beside && i < others.size(); ++i) all.push_back(std::get<2>(others[i]));
+  for (std::size_t i = 0; all.size() < beside && i < others.size(); ++i) all.push_back(std::get<3>(others[i]));
   return all;
 }
 
-std::vector<Adapters> Topology::adapters(Location::Kind kind, std::size_t from_gpu, std::size_t to_gpu,
+std::vector<Adapters> Topology::adapters(Location::Kind ends, std::size_t from_gpu, std::size_t to_gpu,
                                          Bytes size) const {
   const Gpu& from = graph_.gpus[from_gpu];
   const Gpu& to = graph_.gpus[to_gpu];
   std::vector<Adapters> all{{from.nic, to.nic}};
-  const bool of_host = kind != Location::Kind::gpu && !nics_of_host_.empty();
+  const bool of_host = ends != Location::Kind::gpu && !nics_of_host_.empty();
   const std::vector<std::string>& more_from = of_host ? nics_of_host_[from_gpu] : from.more_nics;
   const std::vector<std::string>& more_to = of_host ? nics_of_host_[to_gpu] : to.more_nics;
   const bool striped = platform_.network && platform_.network->is_striped(size);

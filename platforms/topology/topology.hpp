@@ -122,10 +122,10 @@ class Topology {
   /// Between which locations the bytes go, by their shares: one pair, but for what is interleaved. Pages of one buffer
   /// know nothing of those of another.
   [[nodiscard]] std::vector<Strand> strands(Location from, Location to) const;
-  /// Over which adapters a message of `size` goes from `from`, memory of the rank with `from_gpu`, to the rank with
-  /// `to_gpu`, in equal parts. From host memory a large one takes also others than those of the GPUs, as
+  /// Over which adapters a message of `size` goes from the rank with `from_gpu` to the one with `to_gpu`, in equal
+  /// parts. Where neither of its ends is a GPU, a large one takes also others than those of the GPUs, as
   /// NetworkCosts::host_adapters says.
-  [[nodiscard]] std::vector<Adapters> adapters(Location::Kind from, std::size_t from_gpu, std::size_t to_gpu,
+  [[nodiscard]] std::vector<Adapters> adapters(Location::Kind ends, std::size_t from_gpu, std::size_t to_gpu,
                                                Bytes size) const;
 
   /// The hub that joins two GPUs of one copy of the graph by a link of each, and adds up for them; null: there is none.

@@ -42,9 +42,6 @@ class MeasuredRank : public Rank {
   virtual Op start_transform(View data, const Transform& transform, Stream stream);
   /// May transform() be called?
   [[nodiscard]] virtual Answer transforms() const { return Answer::refused("nothing here transforms numbers"); }
-  /// What this rank sends to other nodes from now on takes these adapters. False, and nothing changes, where the
-  /// library chooses them.
-  virtual bool take_adapters(AdapterTurn turn) { return static_cast<void>(turn), false; }
   /// Computes on the rank's GPU for `duration`, behind what is in the stream: a kernel that does nothing else. kOnHost:
   /// at once, beside all others, and without a launch.
   virtual Op compute(Seconds duration, Stream stream) = 0;

@@ -60,10 +60,11 @@ inline constexpr int kFirstOfPrograms = 4;
 inline constexpr Stream kOnHost{-1};
 
 /// Which of its node's adapters a message takes. Adapters of a node are counted in a circle, from the one that the
-/// machine would take by itself: 0 is that one, 1 the next.
+/// machine would take by itself: 0 is that one, 1 the next. Nobody's turn: as many as the library takes.
 struct AdapterTurn {
   int at_sender = 0;
   int at_receiver = 0;
+  bool alone = false;  ///< one at each end, also where it is the first
   auto operator<=>(const AdapterTurn&) const = default;
 };
 
@@ -288,6 +289,9 @@ class Rank {
   /// there. No CPU of the peer takes part. Ends when the bytes are in place and the signal is on its way. Puts that
   /// raise one tag at one peer use one stream.
   virtual Op put(View to, View from, Stream stream, Engine engine, std::optional<Signal> signal) = 0;
+  /// What this rank sends to other nodes from now on takes these adapters. False, and nothing changes, where the
+  /// library chooses them.
+  virtual bool take_adapters(AdapterTurn turn) { return static_cast<void>(turn), false; }
   /// Starts a program of thread blocks on this rank's GPU, behind what is in the stream (protocols/gpu/work.hpp). It
   /// ends when its blocks have; peers run theirs. abandon() makes it give up. An UnavailableError where nothing runs
   /// it.

@@ -94,8 +94,11 @@ void Carrier::pass(std::size_t index, std::size_t slot) {
   if (!course.members.empty()) return sum(index, slot);
   const View bytes = bytes_of(course, slot);
   rank_.step(course.outward ? "proxy: send" : "proxy: receive");
+  // NCCL's network takes the adapter of the channel, where an MPI library may spread a message.
+  if (course.outward) rank_.take_adapters({.alone = true});
   const Op op =
       course.outward ? rank_.send(passage.peer, passage.tag, bytes) : rank_.receive(passage.peer, passage.tag, bytes);
+  if (course.outward) rank_.take_adapters({});
   add(op, {Kind::message, index, slot});
 }
 

@@ -106,23 +106,29 @@ class NcclCommunicator final : public Communicator {
  private:
   Outcome do_run(Collective what, View data, int times, const Portions&) override {
     try {
-      Outcome outcome;
-      const bool in_a_row = times > 1 && can_be_in_a_row();
-      const bool as_graph = in_a_row && options_.graph;
-      Carrier all(rank_);
-      for (int run = 0; outcome.ok() && run < (as_graph ? 1 : times); ++run) {
-        Carrier one(rank_);
-        Carrier& carrier = in_a_row ? all : one;
-        outcome = launch_program(operation_of(what), data, as_graph ? times : 1, carrier);
-        if (outcome.ok() && !in_a_row) outcome = carrier.run(rank_.now() + timeout_);
-      }
-      if (outcome.ok() && in_a_row) outcome = all.run(rank_.now() + timeout_);
+      Outcome outcome = run_programs(operation_of(what), data, times);
       if (!outcome.ok()) fail();
       return outcome;
     } catch (...) {
       fail();
       throw;
     }
+  }
+
+  Outcome run_programs(Operation operation, View data, int times) {
+    const bool in_a_row = times > 1 && can_be_in_a_row();
+    const bool as_graph = in_a_row && options_.graph;
+    Carrier all(rank_);
+    for (int run = 0; run < (as_graph ? 1 : times); ++run) {
+      Carrier one(rank_);
+      Carrier& carrier = in_a_row ? all : one;
+      if (Outcome outcome = launch_program(operation, data, as_graph ? times : 1, carrier); !outcome.ok()) {
+        return outcome;
+      }
+      if (in_a_row) continue;
+      if (Outcome outcome = carrier.run(rank_.now() + timeout_); !outcome.ok()) return outcome;
+    }
+    return in_a_row ? all.run(rank_.now() + timeout_) : Outcome{};
   }
 
   /// Slots that CPUs carry are those of one run.

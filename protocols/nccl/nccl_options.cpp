@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "protocols/core/options.hpp"
@@ -59,9 +60,8 @@ constexpr std::array kOptions{
            "of a channel's FIFO, whose slots are then a part of it; 0: as many slots as the depth"},
     Option{"kernels", kKernels.names(), "nccl",
            "whose times a simulation gives, where the platform knows those of NCCL's kernels; real GPUs run ours"},
-    Option{
-        "launch", kLaunches.names(), "graph",
-        "how the calls of --graph are launched: by one graph, or each by itself into the stream, as nccl-tests does"},
+    Option{"launch", kLaunches.names(), "graph",
+           "how the calls of --graph are launched within a node: by one graph, or each by itself, as nccl-tests does"},
     Option{"gpus_per_process", "COUNT", "1",
            "of a simulation: one thread launches for so many GPUs of a node, one after the other (nccl-tests' -g)"},
     Option{"nvls_enable", kSwitch.names(), "1", "let a switch that adds up do it where the rule chooses so"},
@@ -206,15 +206,20 @@ void require_release(const Rank& rank) {
 }
 
 int launches_before(const Rank& rank, const Options& options) {
-  const int before = rank.id().value % options.gpus_per_process;
-  const int first = rank.id().value - before;
-  for (int other = first; other < first + options.gpus_per_process; ++other) {
-    if (other < rank.ranks() && rank.place(RankId{other}).node == rank.place(rank.id()).node) continue;
-    throw UsageError("protocol 'nccl': gpus_per_process is " + std::to_string(options.gpus_per_process) +
-                     ", and the process of rank " + std::to_string(rank.id().value) +
-                     " would have ranks that are not there or on another node");
+  if (options.gpus_per_process == 1) return 0;
+  const auto process_of = [&](RankId id) {
+    return std::pair(rank.place(id).node, rank.place(id).gpu / options.gpus_per_process);
+  };
+  int before = 0;
+  int all = 0;
+  for (int other = 0; other < rank.ranks(); ++other) {
+    if (process_of(RankId{other}) != process_of(rank.id())) continue;
+    ++all;
+    if (other < rank.id().value) ++before;
   }
-  return before;
+  if (all == options.gpus_per_process) return before;
+  throw UsageError("protocol 'nccl': gpus_per_process is " + std::to_string(options.gpus_per_process) + ", and of " +
+                   to_string(rank.place(rank.id())) + "'s process " + std::to_string(all) + " take part");
 }
 
 void settle_levels(const Rank& rank, Options& options) {

@@ -51,8 +51,8 @@ bool only_by_switch(const Options& options);
 void leave_room_for_others(Options& options, int ranks);
 /// An UnavailableError where the switches leave two ranks no memory to meet in.
 void require_meeting(const Path& path, const Options& options);
-/// How many launches the thread of this rank's process makes before this rank's. A UsageError where the ranks of a
-/// process are not all on its node.
+/// How many launches the thread of this rank's process makes before this rank's. A UsageError where not all of that
+/// process's GPUs take part.
 int launches_before(const Rank& rank, const Options& options);
 /// A UsageError where collectives have no slot to go on with.
 void require_slots(const Settings& settings);

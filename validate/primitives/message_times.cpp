@@ -68,8 +68,7 @@ Seconds predict_message(const Primitive& primitive, Bytes size, const Topology& 
   const platforms::NetworkCosts network = network_of(primitive, size, topology);
   const Seconds last = flow_of_message(primitive, size, topology) * share_of(network.last_fragment(size), size);
   const bool of_device = primitive.from.location.kind == platforms::Location::Kind::gpu;
-  const Bytes counted = of_device ? network.size_read(size) : size;
-  return network.posting(size) + network.latency_asking(counted, asking(primitive, topology)) +
+  return network.posting(size) + network.latency_asking(size, asking(primitive, topology), of_device) +
          flow_from_sender(primitive, size, topology) + last + network.taking_in(size);
 }
 

@@ -70,17 +70,18 @@ Op SimRank::add_up(std::span<const RankId> members, Tag tag, View to, View from)
     for (const Part* part : {&source, &target}) require_sendable(*part, member);
     const bool on_gpu = target.allocation->memory == Memory::device;
     const Location there = on_gpu ? Location{Location::Kind::gpu, world_.gpu_of(member)} : world_.memory_near(member);
-    way = std::max(
-        way, platforms::latency(world_.topology, place(id_).node, source.site().location,
-                                ways_.adapters(member, source.site().location, Bytes{}), place(member).node, there));
+    way = std::max(way,
+                   platforms::latency(world_.topology, place(id_).node, source.site().location,
+                                      ways_.adapters(member, source.site().location, source.site().location, Bytes{}),
+                                      place(member).node, there));
   }
   const RankId other = members.front() == id_ ? members.back() : members.front();
   const NetworkCosts& costs = ways_.costs(other);
-  const auto adapters = ways_.adapters(other, source.site().location, Bytes{});
+  const auto adapters = ways_.adapters(other, source.site().location, source.site().location, Bytes{});
   constexpr Bytes kLeast{8};
   operation->report.overhead = costs.posting(Bytes{});  // the adapter reads the bytes
   operation->report.latency =
-      costs.latency.value.at(kLeast) + way + world_.take_adapter_turns(place(id_).node, adapters);
+      costs.latency.value.at(costs.size_read(kLeast)) + way + world_.take_adapter_turns(place(id_).node, adapters);
   cpu_.be_busy(operation->report.overhead);
 
   auto& begun = world_.sums[{{members.begin(), members.end()}, tag}];

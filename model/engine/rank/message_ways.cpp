@@ -18,9 +18,12 @@ const NetworkCosts& MessageWays::costs(RankId peer) const {
   return world_.costs(rank_).network;
 }
 
-std::vector<Adapters> MessageWays::adapters(RankId peer, Location from, Bytes size, AdapterTurn turn) const {
+std::vector<Adapters> MessageWays::adapters(RankId peer, Location from, Location to, Bytes size,
+                                            AdapterTurn turn) const {
   const std::size_t gpu = from.kind == Location::Kind::gpu ? from.index : world_.gpu_of(rank_);
-  std::vector<Adapters> all = world_.topology.adapters(from.kind, gpu, world_.gpu_of(peer), size);
+  // Between hosts alone others than the GPUs' may help.
+  const Location::Kind ends = to.kind == Location::Kind::gpu ? to.kind : from.kind;
+  std::vector<Adapters> all = world_.topology.adapters(ends, gpu, world_.gpu_of(peer), size);
   if (turn == AdapterTurn{}) return all;
   const std::vector<Nic>& nics = world_.topology.graph().nics;
   const auto turned = [&](const std::string& nic, int places) {
@@ -43,8 +46,8 @@ Seconds MessageWays::latency_between(RankId peer, Location from, Location to, By
   if (const auto known = latencies_.find(key); known != latencies_.end()) return known->second;
   const Seconds latency =
       by_memory ? world_.topology.latency(from, to)
-                : platforms::latency(world_.topology, world_.place(rank_).node, from, adapters(peer, from, size, turn),
-                                     world_.place(peer).node, to, in_request);
+                : platforms::latency(world_.topology, world_.place(rank_).node, from,
+                                     adapters(peer, from, to, size, turn), world_.place(peer).node, to, in_request);
   latencies_.emplace(key, latency);
   return latency;
 }
@@ -65,7 +68,7 @@ Seconds MessageWays::adapter_turn(const Operation& operation) {
   if (by_shared_memory(operation.peer)) return {};
   const Location from = operation.from.site().location;
   return world_.take_adapter_turns(world_.place(rank_).node,
-                                   adapters(operation.peer, from, operation.size, operation.turn));
+                                   adapters(operation.peer, from, target(operation), operation.size, operation.turn));
 }
 
 Seconds MessageWays::copying_piece_by_piece(RankId peer, Bytes size) {

@@ -23,7 +23,8 @@ class MessageWays {
   /// What the library takes for messages to and from `peer`. An InputError where no fabric joins the nodes.
   [[nodiscard]] const NetworkCosts& costs(RankId peer) const;
   /// The adapters that a message of `size` takes to `peer`.
-  [[nodiscard]] std::vector<Adapters> adapters(RankId peer, Location from, Bytes size, AdapterTurn turn = {}) const;
+  [[nodiscard]] std::vector<Adapters> adapters(RankId peer, Location from, Location to, Bytes size,
+                                               AdapterTurn turn = {}) const;
   /// Where the bytes of a message or a put go. An eager message that nobody awaits yet goes to the library's own
   /// buffer, next to the receiver.
   [[nodiscard]] Location target(const Operation& operation) const;

@@ -30,7 +30,9 @@ const std::vector<FlowRoute>& Routes::of(Operation& operation) {
     const auto& copying = operation.stages[operation.stage].copying;
     return by_cpus_ = world_.machine.message(from.node, from.location, target, {copying.data(), copying.size()});
   }
-  const auto nics = [&] { return ways_.adapters(operation.peer, from.location, operation.size, operation.turn); };
+  const auto nics = [&] {
+    return ways_.adapters(operation.peer, from.location, target, operation.size, operation.turn);
+  };
   if (world_.observer) operation.report.route = world_.topology.describe(from.location, nics(), target);
   const std::tuple key{operation.peer, from.location, target, ways_.costs(operation.peer).is_striped(operation.size),
                        operation.turn};

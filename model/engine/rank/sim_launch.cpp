@@ -65,7 +65,7 @@ void SimRank::drive_adapter(RankId peer, Location there, SimProgram::Link& link)
   const int node = place(id_).node;
   const Location own{Location::Kind::gpu, world_.gpu_of(id_)};
   link.by_adapter = true;
-  link.adapters = ways_.adapters(peer, own, Bytes{});
+  link.adapters = ways_.adapters(peer, own, own, Bytes{});
   link.out = world_.machine.transfer({node, own}, link.adapters, {place(peer).node, there});
   constexpr Bytes kTail{8};
   const Seconds to_adapter = topology.latency(topology.to_nic_route(own, link.adapters.front().from));

@@ -57,8 +57,9 @@ Op SimRank::send(RankId to, Tag tag, View from) {
   operation->report.completion = or_none(costs.send_completion);
   // The way of control messages is looked up where the limit is another one than that of the curve.
   const Seconds asking = costs.latency_limit ? (costs.control.value + ways_.latency_of_control(to)) * 2 : Seconds{};
-  const Bytes counted = source.allocation->memory == Memory::device ? costs.size_read(source.length) : source.length;
-  operation->report.latency = costs.latency_asking(counted, asking) + ways_.copying_piece_by_piece(to, source.length);
+  const bool read = source.allocation->memory == Memory::device;
+  operation->report.latency =
+      costs.latency_asking(source.length, asking, read) + ways_.copying_piece_by_piece(to, source.length);
   operation->queue = &transport_.wire(to, operation->turn);
   operation->gap = or_none(costs.gap, source.length);
   operation->stages = ways_.stages(*operation);

@@ -184,7 +184,10 @@ bool hold_the_same(const Schedule& one, const Schedule& moved) {
 
 /// Adapters that no message of the job takes make nobody different.
 Platform as_used(Platform platform, const bench::WorkloadPlan& plan) {
-  if (platform.network && workloads::send_device_memory_alone(plan.ways)) platform.network->host_adapters = 0;
+  const bool within_nodes = platform.within_node.loopback;
+  if (platform.network && !within_nodes && workloads::send_device_memory_alone(plan.ways)) {
+    platform.network->host_adapters = 0;
+  }
   return platform;
 }
 

@@ -293,7 +293,7 @@ void Job::take(std::span<const Planned> messages) {
                     .peer = planned.receive.rank,
                     .size = Bytes{std::max<std::uint64_t>(send.amount, 1)},
                     .content = Payload{number(planned.send) + 1},
-                    .turn = {send.nic, trace_.of(planned.receive).nic},
+                    .turn = {send.nic, trace_.of(planned.receive).nic, has_nics_},
                     .lane = planned.lane,
                     .window = planned.window,
                     .place = static_cast<std::size_t>(&planned - messages.data()),

@@ -294,7 +294,7 @@ TEST(GoalLanes, AMessageOfAnotherNicBeginsAnotherWindow) {
                                    "recv 8b from 0 tag 1\nrecv 8b from 0 tag 2 nic 2\n"));
   EXPECT_TRUE(job.has_nics());
   ASSERT_THAT(by_lane(job.of(0).sends), SizeIs(2));
-  EXPECT_EQ(job.of(0).sends[1].turn, (AdapterTurn{1, 2}));
+  EXPECT_EQ(job.of(0).sends[1].turn, (AdapterTurn{1, 2, true}));
 }
 
 // ---- any source, any tag ------------------------------------------------------------------------------------------
