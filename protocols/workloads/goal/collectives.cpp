@@ -58,7 +58,7 @@ class Expansion {
     const std::vector<int>& members = trace_.groups[static_cast<std::size_t>(task.peer)];
     const auto self = static_cast<int>(std::ranges::lower_bound(members, rank_) - members.begin());
     const Algorithm& algorithm = algorithm_for(task, members.size(), algorithms_);
-    std::uint32_t after = add({.line = task.line});
+    std::uint32_t after = add({.body = task.body, .line = task.line});
     begins_.push_back(after);
     // Elements are bytes here, for what is not there needs no numbers.
     const Schedule schedule =
@@ -68,6 +68,7 @@ class Expansion {
       const auto message = [&](Task::Kind kind, std::uint64_t bytes, int peer) {
         if (bytes == 0) return;
         messages.push_back(add({.kind = kind,
+                                .body = task.body,
                                 .peer = members[static_cast<std::size_t>(peer)],
                                 .amount = bytes,
                                 .tag = tag,
@@ -79,7 +80,7 @@ class Expansion {
         message(Task::Kind::receive, transfer.receive.length, transfer.peer);
       }
       if (messages.empty()) continue;
-      after = add({.line = task.line});
+      after = add({.body = task.body, .line = task.line});
       for (const std::uint32_t each : messages) need(after, each);
     }
     ends_.push_back(after);
