@@ -240,11 +240,11 @@ RecordedJob read_job(const std::filesystem::path& file, const workloads::goal::A
     if (text.size() > kMostTrace) throw InputError(fmt::format("{}: error: longer than 1 GiB", file.string()));
   }
   workloads::goal::Trace trace = workloads::goal::read_trace(text, file.string());
-  for (; workloads::goal::shorten(trace, iterations_of_body); iterations_of_body *= 2) {
+  if (workloads::goal::shorten(trace, iterations_of_body)) {
     try {
       if (RecordedJob job = job_of(std::move(trace), algorithms, stays); job->goes_on()) return job;
     } catch (const InputError&) {
-      iterations_of_body = kWhole / 2;  // of the whole job more may be wrong, and that is what its user is told
+      // Of the whole job more may be wrong, and that is what its user is told.
     }
     trace = workloads::goal::read_trace(text, file.string());
   }

@@ -156,7 +156,7 @@ using ArrayWork = std::shared_ptr<const ArrayJob>;
 
 struct WorkloadPlan {
   std::variant<Scheduled, RecordedJob, ArrayWork> work{};
-  /// Of a shortened job: read_job() with bodies of at least so many iterations, for where those that it has do not take
+  /// Of a shortened job: read_job() with bodies of so many iterations, for where those that it has do not take
   /// equal times; or empty.
   std::function<RecordedJob(std::uint64_t iterations_of_body)> longer{};
   const workloads::mpi::Library* tuned = nullptr;  ///< by whose rules algorithms are chosen; null: by nobody's
@@ -220,9 +220,8 @@ inline constexpr std::uint64_t kWhole = std::uint64_t{1} << 63U;
 /// A NAME of a workload that is a file: a recorded job.
 bool is_trace(const std::filesystem::path& name);
 /// Collectives become messages of these algorithms, but those that `stays` wants. Most of a job's equal iterations are
-/// left out where they are planned alike in bodies of `iterations_of_body`, or of twice as many, and so on
-/// (Job::left_out()); kWhole: none. An InputError for a file that cannot be read, or holds no job that can come to its
-/// end.
+/// left out where they are planned alike in bodies of `iterations_of_body` (Job::left_out()); kWhole: none. An
+/// InputError for a file that cannot be read, or holds no job that can come to its end.
 RecordedJob read_job(const std::filesystem::path& file, const workloads::goal::Algorithms& algorithms,
                      const std::function<bool(std::string_view what)>& stays, std::uint64_t iterations_of_body);
 
