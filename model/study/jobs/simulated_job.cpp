@@ -86,7 +86,8 @@ void tell_library(bench::WorkloadOptions& options, const Platform& platform) {
 
 ReadyJob ready_job(const Platform& platform, SimulatedJob job) {
   tell_library(job.workload, platform);
-  ReadyJob ready{.plan = bench::make_plan(job.workload, {})};
+  // A fault that comes late meets other iterations than those that would be simulated.
+  ReadyJob ready{.plan = bench::make_plan(job.workload, {.shortened = platform.later_faults.empty()})};
   ready.places = places_for(ready.plan, platform, job);
   if (const bench::ArrayJob* const array = ready.plan.array()) {
     ready.plan.work = share_out(*array, static_cast<int>(ready.places.size()),
@@ -106,6 +107,7 @@ ReadyJob ready_job(const Platform& platform, SimulatedJob job) {
 }
 
 void ReadyJob::take_all(std::string why) {
+  if (plan.longer) plan.work = std::exchange(plan.longer, {})(bench::kWhole);
   if (!alike.folding) return;
   alike = {.why_all = std::move(why)};
   plan.shape->standing = {};

@@ -39,7 +39,7 @@ struct ReadyJob {
   std::vector<Place> places{};
   Alike alike{};  ///< the plan and the simulation take it as it is
 
-  /// Each rank is simulated after all.
+  /// Each rank is simulated after all, and each iteration of a recorded job.
   void take_all(std::string why);
 };
 

@@ -1,6 +1,7 @@
 #include "protocols/bench/workload/measure_workload.hpp"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -19,11 +20,13 @@
 #include "protocols/bench/workload/times.hpp"
 #include "protocols/bench/workload/workload_plan.hpp"
 #include "protocols/workloads/goal/player.hpp"
+#include "protocols/workloads/goal/repetition.hpp"
 
 namespace twinlink::bench {
 namespace {
 
 using workloads::goal::Job;
+using workloads::goal::Pace;
 using workloads::goal::Played;
 using workloads::goal::Player;
 
@@ -37,7 +40,8 @@ class TraceRun {
         patience_(Patience::of_turn(plan.timeout)),
         player_(rank_, plan.ways, *plan.trace()) {}
 
-  WorkloadSeries run() {
+  /// Nothing where the iterations of a shortened job do not take equal times.
+  std::optional<WorkloadSeries> run() {
     WorkloadSeries series;
     if (self_ == 0) {
       series = heading_of(rank_, plan_);
@@ -55,6 +59,7 @@ class TraceRun {
           if (!counts) return;
           ended.push_back(played.ended.microseconds());
           waited.push_back(played.waited.microseconds());
+          paces_.push_back(played.pace);
           for (const auto& [name, one] : played.under_way) {
             workloads::goal::UnderWay& all = under_way_[name];
             all.calls += one.calls;
@@ -68,7 +73,8 @@ class TraceRun {
     meet_all(rank_, patience_);  // a peer's channel may have our buffers open
     player_.close();
     meet_all(rank_, patience_);
-    if (self_ != 0) return {};
+    if (least_of_all(rank_, goes_on_ ? 1 : 0, patience_) == 0) return {};
+    if (self_ != 0) return series;
     if (plan_.on_point) plan_.on_point(point);
     series.points.push_back(std::move(point));
     return series;
@@ -119,7 +125,12 @@ class TraceRun {
     for (const auto& [name, all] : under_way_) {
       if (all.calls > 0) parts[name] = {all.calls, all.time.microseconds(), all.exposed.microseconds()};
     }
-    const std::string mine = to_text(nlohmann::json{{"ended", ended}, {"waited", waited}, {"under_way", parts}});
+    nlohmann::json paces = nlohmann::json::array();
+    for (const Pace& pace : paces_) {
+      paces.push_back({pace.shortest, pace.longest, pace.early, pace.third, pace.fifth, pace.sixth});
+    }
+    const std::string mine =
+        to_text(nlohmann::json{{"ended", ended}, {"waited", waited}, {"under_way", parts}, {"paces", paces}});
     std::map<std::string, Part> sums;
     Times times;
     WorkloadPoint point{.algorithm = "trace", .verified = plan_.verify};
@@ -128,12 +139,16 @@ class TraceRun {
       const nlohmann::json of_rank = nlohmann::json::parse(text);
       times.by_rank.push_back(of_rank.at("ended").get<std::vector<double>>());
       const int rank = static_cast<int>(point.ranks.size());
-      const std::size_t tasks = job.trace_of(rank).tasks.size();
+      const std::size_t tasks = job.of(rank).tasks;
       point.ranks.push_back({.ended_us = summarize(times.by_rank.back()).median,
                              .waited_us = summarize(of_rank.at("waited").get<std::vector<double>>()).median,
                              .tasks = tasks,
                              .sent = job.of(rank).sent()});
       for (const auto& [name, part] : of_rank.at("under_way").items()) sums[name].add(part);
+      for (std::size_t i = 0; i < paces_.size(); ++i) {
+        const auto pace = of_rank.at("paces").at(i).get<std::array<double, 6>>();
+        paces_[i].merge({pace[0], pace[1], pace[2], pace[3], pace[4], pace[5]});
+      }
       point.size += point.ranks.back().sent;
       point.steps = std::max(point.steps, tasks);
     }
@@ -145,6 +160,14 @@ class TraceRun {
     }
     point.predicted_us = job.longest_path().microseconds();
     point.why = "the longest chain of calcs is what is predicted";
+    if (job.left_out() > 0) {
+      const auto of_body = static_cast<double>(job.trace().iterations_of_body);
+      for (const Pace& pace : paces_) goes_on_ = goes_on_ && pace.period().value_or(0) > 0;
+      point.why += fmt::format(
+          "; {} of its equal iterations are not simulated, for they take as long as those before, "
+          "{:.2f} us each",
+          job.left_out() * job.trace().iterations_of_body, paces_.back().period().value_or(0) / of_body);
+    }
     return point;
   }
 
@@ -187,10 +210,18 @@ class TraceRun {
   const WorkloadPlan& plan_;
   std::map<std::string, workloads::goal::UnderWay> under_way_{};
   std::vector<std::string> shares_{};
+  std::vector<Pace> paces_{};  ///< of each iteration that counts; on rank 0 at last those of all ranks
+  bool goes_on_ = true;        ///< on rank 0: a shortened job has shown what the whole one takes
   int self_;
   Patience patience_;
   Player player_;
 };
+
+RecordedJob job_of(workloads::goal::Trace trace, const workloads::goal::Algorithms& algorithms,
+                   const std::function<bool(std::string_view what)>& stays) {
+  workloads::goal::expand(trace, algorithms, stays);
+  return std::make_shared<const Job>(std::move(trace));
+}
 
 }  // namespace
 
@@ -199,7 +230,7 @@ bool is_trace(const std::filesystem::path& name) {
 }
 
 RecordedJob read_job(const std::filesystem::path& file, const workloads::goal::Algorithms& algorithms,
-                     const std::function<bool(std::string_view what)>& stays) {
+                     const std::function<bool(std::string_view what)>& stays, std::uint64_t iterations_of_body) {
   constexpr std::size_t kMostTrace = std::size_t{1} << 30U;
   const std::unique_ptr<std::istream> stream = open_to_read(file);
   std::string text;
@@ -209,8 +240,15 @@ RecordedJob read_job(const std::filesystem::path& file, const workloads::goal::A
     if (text.size() > kMostTrace) throw InputError(fmt::format("{}: error: longer than 1 GiB", file.string()));
   }
   workloads::goal::Trace trace = workloads::goal::read_trace(text, file.string());
-  workloads::goal::expand(trace, algorithms, stays);
-  return std::make_shared<const Job>(std::move(trace));
+  if (workloads::goal::shorten(trace, iterations_of_body)) {
+    try {
+      if (RecordedJob job = job_of(std::move(trace), algorithms, stays); job->goes_on()) return job;
+    } catch (const InputError&) {
+      // Of the whole job more may be wrong, and that is what its user is told.
+    }
+    trace = workloads::goal::read_trace(text, file.string());
+  }
+  return job_of(std::move(trace), algorithms, stays);
 }
 
 void require_playable(const Rank& rank, const WorkloadPlan& plan) {
@@ -238,7 +276,12 @@ void require_playable(const Rank& rank, const WorkloadPlan& plan) {
 
 WorkloadSeries measure_trace(MeasuredRank& rank, const WorkloadPlan& plan) {
   require_playable(rank, plan);
-  return TraceRun(rank, plan).run();
+  std::optional<WorkloadSeries> series = TraceRun(rank, plan).run();
+  for (WorkloadPlan longer = plan; !series; series = TraceRun(rank, longer).run()) {
+    longer.work = plan.longer(2 * longer.trace()->trace().iterations_of_body);
+    require_playable(rank, longer);
+  }
+  return *std::move(series);
 }
 
 }  // namespace twinlink::bench

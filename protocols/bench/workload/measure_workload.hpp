@@ -156,6 +156,9 @@ using ArrayWork = std::shared_ptr<const ArrayJob>;
 
 struct WorkloadPlan {
   std::variant<Scheduled, RecordedJob, ArrayWork> work{};
+  /// Of a shortened job: read_job() with bodies of so many iterations, for where those that it has do not take
+  /// equal times; or empty.
+  std::function<RecordedJob(std::uint64_t iterations_of_body)> longer{};
   const workloads::mpi::Library* tuned = nullptr;  ///< by whose rules algorithms are chosen; null: by nobody's
   workloads::Ways ways{};
   /// shape_of() the job, where somebody has asked before; in a job of many ranks each would take as long.
@@ -214,11 +217,14 @@ WorkloadSeries measure_trace(MeasuredRank& rank, const WorkloadPlan& plan);
 void require_array(const Rank& rank, const WorkloadPlan& plan);
 WorkloadSeries measure_array(MeasuredRank& rank, const WorkloadPlan& plan);
 
+/// No job has bodies of so many iterations.
+inline constexpr std::uint64_t kWhole = std::uint64_t{1} << 63U;
 /// A NAME of a workload that is a file: a recorded job.
 bool is_trace(const std::filesystem::path& name);
-/// Collectives become messages of these algorithms, but those that `stays` wants. An InputError for a file that cannot
-/// be read, or holds no job that can come to its end.
+/// Collectives become messages of these algorithms, but those that `stays` wants. Most of a job's equal iterations are
+/// left out where they are planned alike in bodies of `iterations_of_body` (Job::left_out()); kWhole: none. An
+/// InputError for a file that cannot be read, or holds no job that can come to its end.
 RecordedJob read_job(const std::filesystem::path& file, const workloads::goal::Algorithms& algorithms,
-                     const std::function<bool(std::string_view what)>& stays);
+                     const std::function<bool(std::string_view what)>& stays, std::uint64_t iterations_of_body);
 
 }  // namespace twinlink::bench

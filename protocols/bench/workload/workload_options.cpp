@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 #include <functional>
+#include <map>
+#include <memory>
 #include <numeric>
 #include <ostream>
 #include <ranges>
@@ -513,7 +515,18 @@ WorkloadPlan make_plan(const WorkloadOptions& options, const PlanDefaults& defau
   } else if (is_trace(options.workload)) {
     const workloads::goal::Algorithms algorithms = algorithms_of_job(options);
     plan.tuned = algorithms.library;
-    plan.work = read_job(options.workload, algorithms, collectives_by_itself(options, algorithms));
+    // All ranks of a simulation ask for the same.
+    const auto read = [options, algorithms, known = std::make_shared<std::map<std::uint64_t, RecordedJob>>()](
+                          std::uint64_t iterations_of_body) {
+      RecordedJob& job = (*known)[iterations_of_body];
+      if (job == nullptr) {
+        const auto stays = collectives_by_itself(options, algorithms);
+        job = read_job(options.workload, algorithms, stays, iterations_of_body);
+      }
+      return job;
+    };
+    plan.work = read(defaults.shortened ? 1 : kWhole);
+    if (plan.trace()->left_out() > 0) plan.longer = read;
     plan.timeout += plan.trace()->longest_path();  // a message may come after all that its job computes
   } else {
     plan.work = schedules_of(options);

@@ -70,6 +70,7 @@ struct PlanDefaults {
   int warmup = 1;
   int iterations = 1;
   Seconds timeout = kSimulatedTimeout;
+  bool shortened = false;  ///< most of the equal iterations of a recorded job are left out, if they take equal times
 };
 /// A UsageError for what does not go together, and for outputs that are inputs or cannot be written.
 WorkloadPlan make_plan(const WorkloadOptions& options, const PlanDefaults& defaults);

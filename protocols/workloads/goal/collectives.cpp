@@ -1,7 +1,6 @@
 #include "protocols/workloads/goal/collectives.hpp"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <tuple>
 #include <utility>
@@ -61,7 +60,7 @@ class Expansion {
     const std::vector<int>& members = trace_.groups[static_cast<std::size_t>(task.peer)];
     const auto self = static_cast<int>(std::ranges::lower_bound(members, rank_) - members.begin());
     const Algorithm& algorithm = algorithm_for(task, members.size(), algorithms_);
-    std::uint32_t after = add({.line = task.line});
+    std::uint32_t after = add({.body = task.body, .line = task.line});
     begins_.push_back(after);
     // Elements are bytes here, for what is not there needs no numbers.
     const Schedule schedule =
@@ -71,6 +70,7 @@ class Expansion {
       const auto message = [&](Task::Kind kind, std::uint64_t bytes, int peer) {
         if (bytes == 0) return;
         messages.push_back(add({.kind = kind,
+                                .body = task.body,
                                 .peer = members[static_cast<std::size_t>(peer)],
                                 .amount = bytes,
                                 .tag = tag,
@@ -82,7 +82,7 @@ class Expansion {
         message(Task::Kind::receive, transfer.receive.length, transfer.peer);
       }
       if (messages.empty()) continue;
-      after = add({.line = task.line});
+      after = add({.body = task.body, .line = task.line});
       for (const std::uint32_t each : messages) need(after, each);
     }
     ends_.push_back(after);
@@ -112,10 +112,16 @@ class Expansion {
   std::vector<std::uint32_t> ends_{};
 };
 
+/// What a send or receive takes while a job is built and played, with its part of the steps: the largest resident set
+/// of `workload`, of 64 ranks' rings 455 B each, of their trees 770 B.
+constexpr Bytes kOfMessage{768};
+/// For all of a job.
+constexpr Bytes kForMessages = 16_GiB;
+
 /// An InputError before messages fill the memory: rings of n ranks have 2 n (n - 1).
 void require_few(const Trace& trace, std::span<const Joint> joints, const Algorithms& algorithms,
                  const std::function<bool(std::string_view what)>& stays) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 24U;
+  constexpr std::uint64_t kMost = kForMessages.count() / kOfMessage.count();
   std::map<std::tuple<int, std::size_t, std::uint64_t>, std::uint64_t> messages;  // of a collective, ranks and bytes
   std::uint64_t all = 0;
   for (const Joint& joint : joints) {
@@ -126,19 +132,21 @@ void require_few(const Trace& trace, std::span<const Joint> joints, const Algori
     const auto [place, is_new] = messages.try_emplace({task.what, ranks, task.amount});
     if (is_new) {
       const Shape shape{.ranks = static_cast<int>(ranks)};
+      const Algorithm& algorithm = algorithm_for(task, ranks, algorithms);
       const std::uint64_t bytes = std::max<std::uint64_t>(task.amount, 1);
-      const std::uint64_t of_first = sent_in(algorithm_for(task, ranks, algorithms).schedule(shape, 0, bytes));
-      constexpr std::array kOfOneRoot{"broadcast", "reduce", "gather", "scatter"};
-      const bool rooted = std::ranges::find(kOfOneRoot, what) != kOfOneRoot.end();
-      place->second = 2 * (rooted ? of_first + ranks : ranks * (of_first + 1));
+      // No further than is refused: of many ranks that would take as long as the job.
+      for (int rank = 0; rank < shape.ranks && all + place->second <= kMost; ++rank) {
+        place->second += 2 * sent_in(algorithm.schedule(shape, rank, bytes));  // each is received
+      }
     }
     all += place->second;
     if (all <= kMost) continue;
+    const std::string by_itself = together_of(what) == nullptr ? "" : "-p nccl does it by itself, ";
     throw InputError(trace.file + ":" + std::to_string(task.line) + ": error: up to this " + std::string(what) +
-                     " its collectives are more than " + std::to_string(kMost) + " sends and receives as messages" +
-                     (together_of(what) == nullptr
-                          ? std::string()
-                          : ": -p nccl does them by itself, and --algorithm may name one with fewer"));
+                     " its collectives are more than " + std::to_string(kMost) +
+                     " sends and receives as messages, which would take more than 16 GiB of memory: " + by_itself +
+                     "--algorithm " + std::string(what) +
+                     "=NAME may name one with fewer, and a part of the job has fewer");
   }
 }
 

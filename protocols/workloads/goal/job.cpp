@@ -1,15 +1,18 @@
 #include "protocols/workloads/goal/job.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <ranges>
 #include <tuple>
 #include <utility>
 
 #include "protocols/core/errors.hpp"
 #include "protocols/workloads/goal/any_source.hpp"
-#include "protocols/workloads/goal/order.hpp"
+#include "protocols/workloads/goal/repetition.hpp"
+#include "protocols/workloads/goal/steady.hpp"
 
 namespace twinlink::workloads::goal {
 
@@ -30,6 +33,22 @@ std::vector<std::span<const T>> split_where(std::span<const T> all, const auto& 
     parts.push_back(all.subspan(begin, end - begin));
   }
   return parts;
+}
+
+/// A lane has the same messages of the third body, the fourth and the fifth, in the same windows, each of one body.
+bool goes_on_in(const RankTrace& trace, std::span<const std::size_t> first_of_body, std::span<const Message> lane) {
+  constexpr std::size_t kThird = 3;
+  std::array<std::vector<std::pair<std::size_t, std::size_t>>, 3> bodies;  // place in the body, and window
+  std::array<std::size_t, 3> windows{};
+  for (std::size_t i = 0; i < lane.size(); ++i) {
+    const std::uint8_t body = trace.tasks[lane[i].task].body;
+    if (i > 0 && lane[i].window == lane[i - 1].window && body != trace.tasks[lane[i - 1].task].body) return false;
+    if (body < kThird || body >= kThird + bodies.size()) continue;
+    auto& messages = bodies.at(body - kThird);
+    if (messages.empty()) windows.at(body - kThird) = lane[i].window;
+    messages.emplace_back(lane[i].task - first_of_body[body], lane[i].window - windows.at(body - kThird));
+  }
+  return bodies[0] == bodies[1] && bodies[1] == bodies[2];
 }
 
 }  // namespace
@@ -91,7 +110,7 @@ Bytes RankJob::memory_of_collectives() const {
 }
 
 Bytes RankJob::sent() const {
-  Bytes all{};
+  Bytes all = sent_left_out;
   for (const Collected& each : collectives) all += each.wire;
   for (const auto* messages : {&sends, &own}) {
     for (const Message& message : *messages) all += message.size;
@@ -114,6 +133,7 @@ Job::Job(Trace trace) : trace_(std::move(trace)), jobs_(trace_.ranks.size()) {
   for (std::size_t rank = 0; rank < trace_.ranks.size(); ++rank) {
     first_.push_back(tasks);
     tasks += trace_.ranks[rank].tasks.size();
+    jobs_[rank].tasks = trace_.ranks[rank].tasks.size();
     for (const Task& task : trace_.ranks[rank].tasks) {
       if (task.kind == Task::Kind::calc) jobs_[rank].cpus.push_back(task.cpu);
       has_nics_ = has_nics_ || task.nic != 0;
@@ -284,6 +304,47 @@ void Job::put_in_order(std::span<const Pair> pairs) {
   }
   assign_lanes(trace_, all);
   take(all);
+  if (left_out() > 0) add_left_out(order, chains, !all.empty());
+}
+
+/// The figures of the whole job, if its bodies are planned alike.
+void Job::add_left_out(const Order& order, const Order& chains, bool has_messages) {
+  const auto bodies = static_cast<double>(left_out());
+  const auto period_by = [&](const Order& by) {
+    Pace all;
+    for (std::size_t rank = 0; rank < trace_.ranks.size(); ++rank) {
+      const RankTrace& trace = trace_.ranks[rank];
+      std::vector<double> begins;
+      std::vector<double> ends;
+      for (std::size_t task = first_[rank]; task < first_[rank] + trace.tasks.size(); ++task) {
+        begins.push_back(by.start_of(task));
+        ends.push_back(by.end_of(task));
+      }
+      all.merge(pace_of(trace, begins, ends));
+    }
+    return all.period();
+  };
+  const std::optional<double> period = period_by(order);
+  const std::optional<double> chain = period_by(chains);
+  goes_on_ = period && chain && (!has_messages || *chain > 0);
+  longest_path_ += Seconds{period.value_or(0) * 1e-9} * bodies;
+  for (std::size_t rank = 0; rank < jobs_.size(); ++rank) {
+    RankJob& job = jobs_[rank];
+    const RankTrace& trace = trace_.ranks[rank];
+    std::array<std::size_t, kKeptBodies + 1> first_of_body{};
+    for (std::size_t task = trace.tasks.size(); task-- > 0;) first_of_body.at(trace.tasks[task].body) = task;
+    for (const auto* messages : {&job.sends, &job.receives, &job.own}) {
+      for (const auto& lane : by_lane(*messages)) goes_on_ = goes_on_ && goes_on_in(trace, first_of_body, lane);
+    }
+    const auto of_one_body = [&](std::uint32_t task) { return trace.tasks[task].body == 1; };
+    std::uint64_t sent = 0;
+    for (const Collected& each : job.collectives) sent += of_one_body(each.task) ? each.wire.count() : 0;
+    for (const auto* messages : {&job.sends, &job.own}) {
+      for (const Message& message : *messages) sent += of_one_body(message.task) ? message.size.count() : 0;
+    }
+    job.sent_left_out = Bytes{sent * left_out()};
+    job.tasks += left_out() * static_cast<std::size_t>(std::ranges::count(trace.tasks, 1, &Task::body));
+  }
 }
 
 void Job::take(std::span<const Planned> messages) {

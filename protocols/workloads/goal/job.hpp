@@ -13,6 +13,7 @@
 #include "protocols/core/rank.hpp"
 #include "protocols/workloads/goal/collectives.hpp"
 #include "protocols/workloads/goal/lanes.hpp"
+#include "protocols/workloads/goal/order.hpp"
 #include "protocols/workloads/goal/trace.hpp"
 
 namespace twinlink::workloads::goal {
@@ -48,12 +49,15 @@ struct RankJob {
   std::vector<Message> own{};            ///< to itself
   std::vector<Collected> collectives{};  ///< by group, and there in the order of the file
   std::vector<int> cpus{};               ///< different ones
+  std::size_t tasks = 0;                 ///< with those of bodies that are left out
+  Bytes sent_left_out{};                 ///< by these
 
   [[nodiscard]] std::set<RankId> peers() const;
   /// What the rank holds at once, bytes: of each lane and direction one window, the largest; twice for its own.
   [[nodiscard]] Bytes memory() const;
   /// And of collectives: of each group the largest.
   [[nodiscard]] Bytes memory_of_collectives() const;
+  /// By the whole job.
   [[nodiscard]] Bytes sent() const;
   /// Null: there is no message.
   [[nodiscard]] const Message* largest() const;
@@ -79,7 +83,12 @@ class Job {
   [[nodiscard]] int ranks() const { return static_cast<int>(trace_.ranks.size()); }
   [[nodiscard]] const RankTrace& trace_of(int rank) const { return trace_.ranks[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] const RankJob& of(int rank) const { return jobs_[static_cast<std::size_t>(rank)]; }
-  /// The longest chain of calcs: what the job takes where messages take no time and no cpu is shared.
+  /// Equal bodies of each rank that are left out, of a shortened trace.
+  [[nodiscard]] std::uint64_t left_out() const { return trace_.left_out; }
+  /// Where some are: lanes, windows and the longest path go on alike from body to body, so that they are as in the
+  /// whole job.
+  [[nodiscard]] bool goes_on() const { return goes_on_; }
+  /// The longest chain of calcs: what the whole job takes where messages take no time and no cpu is shared.
   [[nodiscard]] Seconds longest_path() const { return longest_path_; }
   /// Receives from any rank or with any tag: what each takes has been planned.
   [[nodiscard]] std::size_t planned() const { return planned_; }
@@ -95,6 +104,7 @@ class Job {
   void put_in_order(std::span<const Pair> pairs);
   void take_collectives();
   void take(std::span<const Planned> messages);
+  void add_left_out(const Order& order, const Order& chains, bool has_messages);
 
   Trace trace_;
   std::vector<std::size_t> first_;  ///< task of each rank, counted over all
@@ -103,6 +113,7 @@ class Job {
   Seconds longest_path_{};
   std::size_t planned_ = 0;
   bool has_nics_ = false;
+  bool goes_on_ = true;
 };
 
 }  // namespace twinlink::workloads::goal

@@ -23,6 +23,7 @@ class Order {
   /// Tasks that wait for each other in a circle, each for the next and the last for the first; none: there is an order.
   [[nodiscard]] const std::vector<std::size_t>& cycle() const { return cycle_; }
   [[nodiscard]] double start_of(std::size_t task) const { return time_[2 * task]; }
+  [[nodiscard]] double end_of(std::size_t task) const { return time_[2 * task + 1]; }
   /// Place of its beginning: whatever must come before has a lower one.
   [[nodiscard]] std::size_t place_of(std::size_t task) const { return place_[2 * task]; }
   /// The end of the last.

@@ -1,11 +1,14 @@
 #include "protocols/workloads/goal/player.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <deque>
 #include <functional>
 #include <utility>
 
 #include "protocols/core/errors.hpp"
+#include "protocols/workloads/goal/repetition.hpp"
 
 namespace twinlink::workloads::goal {
 namespace {
@@ -40,6 +43,10 @@ class Player::Round {
     for (const Task& task : trace_.tasks) {
       if (task.kind == Task::Kind::calc && task.amount > 0) ++calcs_[task.cpu].left;
     }
+    if (player.job_.left_out() == 0) return;
+    begins_us_.resize(trace_.tasks.size());
+    ends_us_.resize(trace_.tasks.size());
+    for (std::uint32_t task = 0; task < trace_.tasks.size(); ++task) last_of_body_.at(trace_.tasks[task].body) = task;
   }
 
   Played play() {
@@ -63,7 +70,8 @@ class Player::Round {
     played.fault = fault_;
     played.ended = ended_ - start_;
     played.waited = waited_;
-    for (const auto& [name, line] : uses_) played.under_way[name] = line.all;
+    played.under_way = under_way();
+    if (!ends_us_.empty()) add_left_out(played);
     return played;
   }
 
@@ -92,10 +100,12 @@ class Player::Round {
   }
   void begin(std::uint32_t task) {
     states_[task].begun = true;
+    if (!begins_us_.empty()) begins_us_[task] = rank_.now().microseconds();
     fulfil(player_.after_start_[task]);
   }
   void end(std::uint32_t task) {
     ended_ = rank_.now();
+    if (!ends_us_.empty()) note_end(task);
     fulfil(player_.after_end_[task]);
   }
   /// What has become ready is begun, or told to whoever does it; what follows from that, too.
@@ -152,6 +162,50 @@ class Player::Round {
     busy(0);
     line.now += more;
     if (more > 0) line.all.calls += static_cast<std::size_t>(more);
+  }
+
+  [[nodiscard]] std::map<std::string, UnderWay> under_way() const {
+    std::map<std::string, UnderWay> all;
+    for (const auto& [name, line] : uses_) all[name] = line.all;
+    return all;
+  }
+
+  // ---- bodies that are left out -----------------------------------------------------------------------------------
+
+  void note_end(std::uint32_t task) {
+    ends_us_[task] = ended_.microseconds();
+    const std::size_t body = trace_.tasks[task].body;
+    if (body < kFirstNoted || body >= kFirstNoted + noted_.size() || task != last_of_body_.at(body)) return;
+    busy(0);
+    noted_.at(body - kFirstNoted) = {waited_, under_way()};
+  }
+
+  /// What the last of the compared bodies has added, so often as bodies are left out; or no pace, where the one before
+  /// has added something else.
+  void add_left_out(Played& played) const {
+    played.pace = pace_of(trace_, begins_us_, ends_us_);
+    const auto bodies = static_cast<double>(player_.job_.left_out());
+    const double period = (played.pace.shortest + played.pace.longest) / 2;
+    const auto added = [&](auto of) {
+      const double before = of(noted_[1]) - of(noted_[0]);
+      const double last = of(noted_[2]) - of(noted_[1]);
+      if (std::abs(last - before) > kSamePeriod * period) played.pace.longest = Pace::kNever;
+      return last * bodies;
+    };
+    played.ended += Seconds{period * 1e-6} * bodies;
+    played.waited += Seconds{added([](const Noted& noted) { return noted.waited.microseconds(); }) * 1e-6};
+    for (auto& [name, one] : played.under_way) {
+      const auto of = [&name = name](auto what) {
+        return [&name, what](const Noted& noted) {
+          const auto found = noted.under_way.find(name);
+          return found == noted.under_way.end() ? 0 : what(found->second);
+        };
+      };
+      one.calls += static_cast<std::size_t>(
+          std::llround(added(of([](const UnderWay& line) { return static_cast<double>(line.calls); }))));
+      one.time += Seconds{added(of([](const UnderWay& line) { return line.time.microseconds(); })) * 1e-6};
+      one.exposed += Seconds{added(of([](const UnderWay& line) { return line.exposed.microseconds(); })) * 1e-6};
+    }
   }
 
   // ---- works ------------------------------------------------------------------------------------------------------
@@ -310,6 +364,17 @@ class Player::Round {
   int computing_ = 0;  ///< calcs under way
   std::map<std::string, Use> uses_{};
   Use& messages_ = uses_["messages"];
+
+  /// At the end of the third body, the fourth and the fifth.
+  struct Noted {
+    Seconds waited{};
+    std::map<std::string, UnderWay> under_way{};
+  };
+  static constexpr std::size_t kFirstNoted = 3;
+  std::vector<double> begins_us_{};  ///< of each task; empty: nothing is left out
+  std::vector<double> ends_us_{};
+  std::array<std::uint32_t, kKeptBodies + 1> last_of_body_{};
+  std::array<Noted, 3> noted_{};
 };
 
 Player::Player(ConcurrentRank& rank, const Ways& ways, const Job& job)

@@ -13,6 +13,7 @@
 #include "protocols/workloads/connections.hpp"
 #include "protocols/workloads/execution.hpp"
 #include "protocols/workloads/goal/job.hpp"
+#include "protocols/workloads/goal/steady.hpp"
 #include "protocols/workloads/numbered_channel.hpp"
 
 namespace twinlink::workloads::goal {
@@ -32,6 +33,8 @@ struct Played {
   Seconds ended{};                              ///< its last task
   Seconds waited{};                             ///< until then, while it neither computed nor sent
   std::map<std::string, UnderWay> under_way{};  ///< by name: "messages", "all-reduce among ranks 0-3"
+  /// Of a shortened job: the figures above are those of the whole one, if all ranks together go on at this pace, us.
+  Pace pace{};
 };
 
 /// Opens a channel for each lane of a peer and direction: what one sends must not wait for what the other one does, nor

@@ -258,6 +258,16 @@ class RankWriter {
 using Group = std::map<int, std::vector<const RecordedCollective*>>;
 using Groups = std::map<std::pair<std::string, std::vector<int>>, Group>;
 
+/// What a rank calls the group that others call by another name: of one name is one group.
+std::string other_name_of(const RankRecording& rank, const RecordedCollective& of_others) {
+  const auto found = std::ranges::find_if(rank.collectives, [&](const RecordedCollective& each) {
+    return each.ranks == of_others.ranks && each.group != of_others.group;
+  });
+  if (found == rank.collectives.end()) return {};
+  return ", where its name is '" + of_others.group + "'; this rank calls a group of the same ranks '" + found->group +
+         "', and a group has one name on all of them";
+}
+
 /// Members of a group have the same collectives.
 void require_same(const std::vector<RankRecording>& ranks, const Group& group) {
   const auto& [first, theirs] = *group.begin();
@@ -279,7 +289,8 @@ void require_same(const std::vector<RankRecording>& ranks, const Group& group) {
     }
     if (count != theirs.size()) {
       refuse(file, "there are " + std::to_string(count) + " collectives of the group of " + name_of(*theirs.front()) +
-                       ", and in " + file_of_first + " " + std::to_string(theirs.size()));
+                       ", and in " + file_of_first + " " + std::to_string(theirs.size()) +
+                       (count == 0 ? other_name_of(ranks[static_cast<std::size_t>(rank)], *theirs.front()) : ""));
     }
   }
 }
@@ -402,6 +413,16 @@ std::vector<std::string> recorded_times(const std::vector<RankRecording>& ranks)
     lines.push_back(std::string(kRecordedTime) + std::to_string(ns) + " ns of " + name);
   }
   return lines;
+}
+
+void require_same(const std::vector<RankRecording>& ranks) {
+  Groups groups;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    for (const RecordedCollective& each : ranks[r].collectives) {
+      groups[{each.group, each.ranks}][static_cast<int>(r)].push_back(&each);
+    }
+  }
+  for (const auto& [key, group] : groups) require_same(ranks, group);
 }
 
 std::string goal_text(std::vector<RankRecording> ranks, const std::vector<std::string>& heading) {

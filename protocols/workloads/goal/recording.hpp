@@ -60,6 +60,10 @@ bool is_recordable(std::string_view what);
 /// kind and group took on a member, in the middle of all. Nothing of those whose times nobody knows.
 std::vector<std::string> recorded_times(const std::vector<RankRecording>& ranks);
 
+/// An InputError names the files of ranks, all of them by rank, whose groups do not have the same collectives: there
+/// are no messages among these.
+void require_same(const std::vector<RankRecording>& ranks);
+
 /// By rank. `heading` becomes comments. An InputError names the files of ranks that do not have the same collectives.
 std::string goal_text(std::vector<RankRecording> ranks, const std::vector<std::string>& heading);
 

@@ -46,6 +46,7 @@ struct Task {
   enum class Kind : std::uint8_t { calc, send, receive, collective };
   Kind kind = Kind::calc;
   std::uint8_t what = 0;     ///< of kCollectives
+  std::uint8_t body = 0;     ///< of those of a shortened job, from 1 on; 0: of none
   int peer = 0;              ///< of a message; the group of a collective
   std::uint64_t amount = 0;  ///< bytes of a message, or of the catalogue's size; nanoseconds of a calc
   std::uint64_t tag = 0;
@@ -83,6 +84,9 @@ struct Trace {
   std::vector<std::vector<int>> groups{};  ///< ascending ranks of each
   /// How long collectives took where they were recorded, by their name; of comments that begin with kRecordedTime.
   std::map<std::string, Seconds> recorded{};
+  /// Equal bodies of each rank that are left out, and iterations in each (repetition.hpp).
+  std::uint64_t left_out = 0;
+  std::uint64_t iterations_of_body = 1;
   std::set<std::string_view> by_library{};  ///< of kCollectives: whose messages an MPI library has chosen
 
   [[nodiscard]] const Task& of(TaskId id) const { return ranks[static_cast<std::size_t>(id.rank)].tasks[id.task]; }

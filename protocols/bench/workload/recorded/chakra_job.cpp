@@ -253,7 +253,8 @@ class RankGraph {
     ++counts_.communicates;
     const auto took =
         static_cast<std::int64_t>(std::min(node.duration, workloads::goal::kLongestCalc / kNsOfUs) * kNsOfUs);
-    recording.collectives.push_back({.what = what, .ranks = ranks, .bytes = bytes, .when = {0, took}});
+    recording.collectives.push_back(
+        {.what = what, .group = node.group, .ranks = ranks, .bytes = bytes, .when = {0, took}});
     return {tasks_.collective(what, bytes, numbers.of(node.group, ranks), after)};
   }
 
@@ -348,6 +349,7 @@ ChakraJob::ChakraJob(const std::vector<fs::path>& files) {
                     "before execution, and how long a GPU computes is not known here",
                     by_rank.begin()->second.string(), sum.computes));
   }
+  workloads::goal::require_same(recordings);
   groups_ = std::move(numbers.members);
   times_ = workloads::goal::recorded_times(recordings);
   notes_.push_back(fmt::format("{} ranks, {} collectives and messages, {} nodes that compute beside them",

@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 
 // The wire's format by hand: the reader has another hand's.
 std::string varint(std::uint64_t number) {
@@ -169,6 +170,21 @@ TEST_F(Chakra, GroupsAreThoseOfPyTorchOrOfAFile) {
   write("groups.json", R"([1])");
   files_.pop_back();
   EXPECT_THAT(refusal(), HasSubstr("no groups of ranks"));
+}
+
+TEST_F(Chakra, GroupsHaveOneNameAndTheSameCollectivesOnAllRanks) {
+  write("groups.json", R"({"left": [0, 1], "right": [0, 1]})");
+  write("a.0.et", metadata() + collective(1, 0, 64, {}, group("left")));
+  write("a.1.et", metadata() + collective(1, 0, 64, {}, group("right")));
+  EXPECT_THAT(refusal(), MatchesRegex(".*a.1.et: error: there are 0 collectives of the group of all-reduce.*, and in "
+                                      ".*a.0.et 1, where its name is 'left'; this rank calls a group of the same ranks "
+                                      "'right', and a group has one name on all of them"));
+  files_.pop_back();
+  write("a.1.et", metadata() + collective(1, 0, 32, {}, group("left")));
+  EXPECT_THAT(refusal(), HasSubstr("a.1.et: error: the 1. collective of its group is all-reduce"));
+  files_.pop_back();
+  write("a.1.et", metadata() + compute(1, 5));
+  EXPECT_THAT(refusal(), MatchesRegex(".*a.1.et: error: there are 0 collectives of the group of .*a.0.et 1"));
 }
 
 TEST_F(Chakra, EveryRankHasOneFileOfOneJob) {
