@@ -36,6 +36,9 @@ using platforms::Topology;
 using Fit = KindFacts::Fit;
 using Kind = Primitive::Kind;
 
+/// By less rates are alike.
+constexpr double kNarrower = 0.999;
+
 class Calibrator {
  public:
   Calibrator(const ProbeSet& probes, const std::filesystem::path& base, bool force)
@@ -185,13 +188,21 @@ class Calibrator {
     const double parts = adapters_of(group.first(), largest, topology_);
     if (costs.rate) known = Rate{costs.rate->value.bytes_per_second() * parts};
     // Where the base says that a message gets what the adapter's link has, the message tells that.
-    const std::string rate_path = within || costs.rate ? group.path + ".rate" : "fabric.link";
+    std::string rate_path = within || costs.rate ? group.path + ".rate" : "fabric.link";
+    // Several adapters may share a link that is narrower than theirs together.
+    const bool by_links = rate_path == "fabric.link";
+    if (by_links && parts > 1 && known && known->bytes_per_second() < kNarrower * parts * link_of_base()) {
+      rate_path.clear();
+      result_.notes.push_back("fabric.link: what adapters share on a message's way is narrower; it stays");
+    }
     KnownOfLatency what{.base = known, .parts = parts, .queues = find_group(groups_, group.path + ".gap")};
     if (within && costs.copied_by != platforms::CopiedBy::none) what.most = most_of_copied_messages(fitted());
     const std::optional<Rate> rate =
         fit_latency(group, messages_.observations_beside_cpu(group), what, rate_path, probes_, edit_, result_.notes);
     if (rate && within) limit_uncached(*rate);
   }
+
+  [[nodiscard]] double link_of_base() const { return base_.fabric->link.value.bytes_per_second(); }
 
   /// Where the base says what bytes take that no cache holds: not less than those that one holds, until the probes
   /// tell.
