@@ -136,7 +136,7 @@ bool MessageWays::control_is_cut(RankId peer) const {
   const Location here = world_.memory_near(rank_);
   const Location there = world_.memory_near(peer);
   if (by_shared_memory(peer)) return world_.machine.is_cut(topology.copy_route(here, there));
-  const Adapters nics = adapters(peer, here, Bytes{}).front();
+  const Adapters nics = adapters(peer, here, there, Bytes{}).front();
   return world_.machine.is_cut(topology.to_nic_route(here, nics.from)) ||
          world_.machine.is_cut(topology.from_nic_route(nics.to, there));
 }
