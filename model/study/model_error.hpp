@@ -29,11 +29,11 @@ struct ModelError {
 /// predicted from two.
 inline const ModelError& model_error(Simulated what) {
   static constexpr EnumTable<Simulated, ModelError> kErrors{
-      ModelError{0.05, "host messages", "validate/MACHINES.md"},
+      ModelError{0.04, "host messages", "validate/MACHINES.md"},
       ModelError{0.12, "messages of GPUs within a node", "validate/MACHINES.md"},
       ModelError{0.16, "messages of GPUs between nodes", "validate/MACHINES.md"},
       ModelError{0.30, "collectives that CPUs drive", "validate/data/h200-x4-workloads.txt"},
-      ModelError{0.29, "collectives by NCCL", "validate/MACHINES.md"}};
+      ModelError{0.21, "collectives by NCCL", "validate/MACHINES.md"}};
   return kErrors[what];
 }
 

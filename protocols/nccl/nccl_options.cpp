@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "protocols/core/options.hpp"
@@ -206,20 +205,17 @@ void require_release(const Rank& rank) {
 }
 
 int launches_before(const Rank& rank, const Options& options) {
-  if (options.gpus_per_process == 1) return 0;
-  const auto process_of = [&](RankId id) {
-    return std::pair(rank.place(id).node, rank.place(id).gpu / options.gpus_per_process);
-  };
-  int before = 0;
-  int all = 0;
-  for (int other = 0; other < rank.ranks(); ++other) {
-    if (process_of(RankId{other}) != process_of(rank.id())) continue;
-    ++all;
-    if (other < rank.id().value) ++before;
+  const int before = rank.id().value % options.gpus_per_process;
+  const int first = rank.id().value - before;
+  for (int other = first; other < first + options.gpus_per_process; ++other) {
+    const bool there = other < rank.ranks();
+    const Place& own = rank.place(rank.id());
+    const Place& at = rank.place(there ? RankId{other} : rank.id());
+    if (there && at.node == own.node && at.gpu - own.gpu == other - rank.id().value) continue;
+    throw UsageError("protocol 'nccl': gpus_per_process is " + std::to_string(options.gpus_per_process) +
+                     ", and beside " + to_string(own) + " not so many GPUs one after the other take part");
   }
-  if (all == options.gpus_per_process) return before;
-  throw UsageError("protocol 'nccl': gpus_per_process is " + std::to_string(options.gpus_per_process) + ", and of " +
-                   to_string(rank.place(rank.id())) + "'s process " + std::to_string(all) + " take part");
+  return before;
 }
 
 void settle_levels(const Rank& rank, Options& options) {

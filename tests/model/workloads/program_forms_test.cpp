@@ -162,7 +162,7 @@ TEST(ProgramForms, AThreadLaunchesForAllGpusOfItsProcess) {
 
 TEST(ProgramForms, AProcessHasRanksOfItsNodeAlone) {
   EXPECT_THAT(said_by([] { time_of(peers(3), launched_by(2), Collective::all_reduce, kElements); }),
-              ::testing::HasSubstr("gpus_per_process is 2, and of 0/2's process 1 take part"));
+              ::testing::HasSubstr("gpus_per_process is 2, and beside 0/3 not so many GPUs"));
 }
 
 /// What the CPU does takes longer on a slower one; what the GPU does takes as long.
