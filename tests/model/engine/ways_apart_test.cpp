@@ -112,6 +112,27 @@ TEST(Striping, SmallMessagesAndEndsWithOneAdapterTakeOne) {
   expect_near(between_nodes(kWholeMessage, {}, 1), kOverhead + kWholeMessage / kWire);
 }
 
+/// From host memory to host memory by two, whichever GPUs have; else, and where one is asked for, by the GPU's own.
+TEST(Striping, HostMemoryTakesAsManyAsTheLibraryDoes) {
+  Platform platform = with_two_adapters();
+  for (Gpu& gpu : platform.node.gpus) gpu.more_nics.clear();
+  const auto time = [&](int adapters, bool alone) {
+    platform.network->host_adapters = adapters;
+    const std::vector<Place> places{{0, 0, {}}, {1, 0, {}}};
+    return simulated(platform, places, [&](MeasuredRank& rank, Seconds& arrived) {
+      const View bytes(rank.allocate(Memory::pinned, kWholeMessage));
+      const RankId peer{1 - rank.id().value};
+      if (alone) rank.take_adapters({.alone = true});
+      const Op op = rank.id().value == 0 ? rank.send(peer, tags::kData, bytes) : rank.receive(peer, tags::kData, bytes);
+      EXPECT_EQ(wait(rank, op, kLong), Status::delivered);
+      arrived = std::max(arrived, rank.now());
+    });
+  };
+  expect_near(time(0, false), kOverhead + kWholeMessage / kWire);
+  expect_near(time(2, false), kOverhead + kWholeMessage / kTwoWires);
+  expect_near(time(2, true), kOverhead + kWholeMessage / kWire);
+}
+
 TEST(Striping, EachAdapterHasItsGap) {
   constexpr Seconds kGap = 100.0_us;
   Platform platform = with_two_adapters();
