@@ -10,6 +10,7 @@
 
 #include "platforms/costs/transfer_costs.hpp"
 #include "platforms/reader/platform_reader.hpp"
+#include "platforms/reader/platform_writer.hpp"
 #include "platforms/topology/topology.hpp"
 #include "tests/validate/calibrate/synthetic_probes.hpp"
 #include "tests/validate/golden.hpp"
@@ -52,6 +53,25 @@ TEST(Calibration, ACopyTellsLatencyAndRate) {
   EXPECT_THAT(cost.rate->source.text,
               AllOf(HasSubstr("2026-11-21"), HasSubstr("NVIDIA H200"), HasSubstr("spread of the rounds +0.0 %"),
                     HasSubstr("copy pinned-to-device near"), HasSubstr("1 B to 64 MiB")));
+}
+
+/// Four adapters behind two links of PCIe get what these carry, which is less than four of theirs; one gets its own.
+TEST(Calibration, WhatAdaptersShareIsNotTheFabricsLink) {
+  const test::ScratchFolder folder;
+  const auto link_with = [&](const std::string& adapters, double gigabytes_per_second) {
+    const auto dgx =
+        platforms::read_platform(kPlatforms / "dgx-a100.yaml", std::vector{"mpi.network.host_adapters=" + adapters});
+    const auto base = folder.write("dgx-" + adapters + ".yaml", platforms::platform_text(dgx));
+    const auto calibration =
+        Probes().add("message pinned other-node", line(10, gigabytes_per_second), "0/0", "1/0").calibrate(base, true);
+    const bool said = std::ranges::any_of(calibration.notes, [](const std::string& note) {
+      return note.starts_with("fabric.link: what adapters share");
+    });
+    EXPECT_EQ(said, adapters == "4");
+    return platform_of(calibration).fabric->link.value.bytes_per_second();
+  };
+  EXPECT_EQ(link_with("4", 55), 24.46e9);
+  EXPECT_NEAR(link_with("1", 20), 20e9, 20e9 * 1e-3);
 }
 
 TEST(Calibration, WhatIsNotProbedStays) {
