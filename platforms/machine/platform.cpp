@@ -57,15 +57,15 @@ bool is_by_cpu(CopyKind kind) {
 
 bool ends_by_event(CopyKind kind) { return !is_by_cpu(kind) && kind != CopyKind::resident_push; }
 
-Bytes NetworkCosts::size_read(Bytes size) const {
-  if (!is_inline(size)) return size;
+Seconds NetworkCosts::latency_read(Bytes size) const {
+  if (!is_inline(size)) return latency.value.at(size);
   const auto& knots = latency.value.knots();
   const auto behind = std::ranges::upper_bound(knots, inline_limit->value, {}, &Piecewise::Knot::size);
-  return behind == knots.end() ? size : behind->size;
+  return behind == knots.end() ? latency.value.at(size) : behind->cost;
 }
 
 Seconds NetworkCosts::latency_asking(Bytes size, Seconds asking, bool read) const {
-  if (read && is_inline(size)) return latency.value.at(size_read(size));  // which is eager
+  if (read && is_inline(size)) return latency_read(size);  // which is eager
   const Seconds measured = latency.value.at(size);
   const Bytes limit = latency_limit ? latency_limit->value : eager_limit.value;
   if (is_eager(size)) {

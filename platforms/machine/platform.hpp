@@ -296,7 +296,7 @@ struct NetworkCosts {
   /// The eager limit with which `latency` was measured; absent: `eager_limit`.
   std::optional<Sourced<Bytes>> latency_limit{};
   /// Between nodes: up to here a message of host memory is in the request that the CPU writes, so that its adapter has
-  /// nothing to read. One of device memory never is; its `latency` is that of one byte more. Absent: no message is.
+  /// nothing to read. One of device memory never is; it takes latency_read(). Absent: no message is.
   std::optional<Sourced<Bytes>> inline_limit{};
   /// Between nodes: messages of this size on go in equal parts over all adapters of their GPUs; absent: those above
   /// the eager limit.
@@ -332,9 +332,9 @@ struct NetworkCosts {
   [[nodiscard]] bool is_inline(Bytes size) const {
     return inline_limit && size <= inline_limit->value && is_eager(size);
   }
-  /// The size that `latency` is asked of where an adapter reads the bytes, however few: the first point of the curve
-  /// at which it does.
-  [[nodiscard]] Bytes size_read(Bytes size) const;
+  /// `latency` where an adapter reads the bytes, however few: of those that others have in the request, that of the
+  /// first point of the curve at which it reads.
+  [[nodiscard]] Seconds latency_read(Bytes size) const;
   /// Does a message of `size` take several adapters where its GPUs have them?
   [[nodiscard]] bool is_striped(Bytes size) const {
     return striped_from ? size >= striped_from->value : !is_eager(size);

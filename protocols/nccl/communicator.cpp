@@ -118,17 +118,17 @@ class NcclCommunicator final : public Communicator {
   Outcome run_programs(Operation operation, View data, int times) {
     const bool in_a_row = times > 1 && can_be_in_a_row();
     const bool as_graph = in_a_row && options_.graph;
-    Carrier all(rank_);
-    for (int run = 0; run < (as_graph ? 1 : times); ++run) {
-      Carrier one(rank_);
-      Carrier& carrier = in_a_row ? all : one;
-      if (Outcome outcome = launch_program(operation, data, as_graph ? times : 1, carrier); !outcome.ok()) {
+    const int launches = as_graph ? 1 : times;
+    std::optional<Carrier> carrier;
+    for (int launch = 1; launch <= launches; ++launch) {
+      if (!carrier || !in_a_row) carrier.emplace(rank_);
+      if (Outcome outcome = launch_program(operation, data, as_graph ? times : 1, *carrier); !outcome.ok()) {
         return outcome;
       }
-      if (in_a_row) continue;
-      if (Outcome outcome = carrier.run(rank_.now() + timeout_); !outcome.ok()) return outcome;
+      if (in_a_row && launch < launches) continue;
+      if (Outcome outcome = carrier->run(rank_.now() + timeout_); !outcome.ok()) return outcome;
     }
-    return in_a_row ? all.run(rank_.now() + timeout_) : Outcome{};
+    return {};
   }
 
   /// Slots that CPUs carry are those of one run.

@@ -80,8 +80,7 @@ Op SimRank::add_up(std::span<const RankId> members, Tag tag, View to, View from)
   const auto adapters = ways_.adapters(other, source.site().location, source.site().location, Bytes{});
   constexpr Bytes kLeast{8};
   operation->report.overhead = costs.posting(Bytes{});  // the adapter reads the bytes
-  operation->report.latency =
-      costs.latency.value.at(costs.size_read(kLeast)) + way + world_.take_adapter_turns(place(id_).node, adapters);
+  operation->report.latency = costs.latency_read(kLeast) + way + world_.take_adapter_turns(place(id_).node, adapters);
   cpu_.be_busy(operation->report.overhead);
 
   auto& begun = world_.sums[{{members.begin(), members.end()}, tag}];

@@ -69,8 +69,7 @@ void SimRank::drive_adapter(RankId peer, Location there, SimProgram::Link& link)
   link.out = world_.machine.transfer({node, own}, link.adapters, {place(peer).node, there});
   constexpr Bytes kTail{8};
   const Seconds to_adapter = topology.latency(topology.to_nic_route(own, link.adapters.front().from));
-  const NetworkCosts& costs = ways_.costs(peer);
-  link.way_out = to_adapter * 3 + costs.latency.value.at(costs.size_read(kTail)) +
+  link.way_out = to_adapter * 3 + ways_.costs(peer).latency_read(kTail) +
                  platforms::latency(topology, node, own, link.adapters, place(peer).node, there);
 }
 

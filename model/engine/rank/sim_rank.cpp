@@ -309,8 +309,8 @@ Op SimRank::put(View to, View from, Stream stream, Engine engine, std::optional<
   const NetworkCosts& costs = ways_.costs(owner);
   operation->report.cost = "network";
   operation->report.overhead = costs.posting(Bytes{});  // the adapter reads the bytes
-  get_under_way(operation, costs.latency.value.at(costs.size_read(operation->size)) + ways_.latency(*operation) +
-                               ways_.adapter_turn(*operation));
+  get_under_way(operation,
+                costs.latency_read(operation->size) + ways_.latency(*operation) + ways_.adapter_turn(*operation));
   return operation->op;
 }
 
